@@ -67,7 +67,7 @@ struct CompileOptions {
   /// The most ways to run that a kernel has for graphs with symbols, 1 to 16: `prepare` takes one by the dims
   /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints, so that sums add
   /// in one order for all dims. Decisions give one way for all dims, too.
-  int versions = 1;
+  int versions = 8;
   /// How the graph is cut and how kernels and runs proceed, as a text that `fusec plan --decisions` or `fusec
   /// run --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is
   /// decided by cost. compile throws parse for a text that is none, and invalid_argument for one of another

@@ -69,6 +69,13 @@ class Counter {
     }
     std::map<std::string, const KernelCounts*> rows;
     for (const KernelCounts& row : counts) rows[row.kernel] = &row;
+    const std::vector<schedule::ValueId> memory = roots(compiled_.plan);
+    std::set<schedule::ValueId> used;  // a memset for versions that did not run did not run, either
+    for (const schedule::Step& step : compiled_.plan.steps) {
+      const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+      if (work && rows.contains(compiled_.source.kernels[work->kernel].name))
+        for (const schedule::ValueId id : work->buffers) used.insert(memory[id]);
+    }
     for (const schedule::Step& step : compiled_.plan.steps) {
       if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
         const auto row = rows.find(compiled_.source.kernels[work->kernel].name);
@@ -79,7 +86,8 @@ class Counter {
         count_plain(copy->from, true);
         count_plain(copy->to, false);
       } else if (const auto* memset = std::get_if<schedule::MemsetStep>(&step.work)) {
-        count_plain(memset->to, false);
+        if (compiled_.plan.tables.empty() || used.contains(memory[memset->to]))
+          count_plain(memset->to, false);
       }
     }
     const std::vector<Uses> uses = uses_of(compiled_.plan);

@@ -5,7 +5,7 @@ An NVRTC that is missing, damaged, or of a version that fuse does not take is na
     $ ln -s "$BIN/../lib/fake" fake
     $ test -e fake/libfake_nvrtc.so || skip 'this build has no cuda device'
     $ problem() { fusec doctor | sed -n "/NVRTC.* \[$1\]/,/hint:/p" || true; }
-    $ emit() { fusec emit examples/graphs/softmax.fuse -o nothing --arch sm_90 --cubin; }
+    $ emit() { fusec emit --versions 1 examples/graphs/softmax.fuse -o nothing --arch sm_90 --cubin; }
     $ FUSE_LIBNVRTC=/nonexistent/libnvrtc.so problem missing-library
       NVRTC [missing-library]: NVRTC, the CUDA run-time compiler was not found; looked for
             /nonexistent/libnvrtc.so: cannot open shared object file: No such file or directory

@@ -28,7 +28,7 @@ An arch that NVRTC does not know is refused, and so are clusters on a GPU that h
     ls: cannot access 'nothing': No such file or directory
     [2]
     $ sed 's/4096/131072/g; s/hint 37/hint 512/' examples/graphs/softmax.fuse >long_rows.fuse
-    $ fusec emit long_rows.fuse -o nothing --profile h200 --arch sm_80 --cubin
+    $ fusec emit --versions 1 long_rows.fuse -o nothing --profile h200 --arch sm_80 --cubin
     error: kernel 'softmax_softmax_0' needs clusters of 8 blocks, which sm_80 does not have
       hint: clusters need sm_90 or later; a plan for an older GPU has none, as with fusec's --profile a100
     [2]

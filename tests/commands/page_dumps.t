@@ -3,9 +3,9 @@ SPDX-License-Identifier: Apache-2.0
 docs/architecture.md follows one tensor through what the programs print. Each line that they print today stands there.
 What does not is shown.
 
-    $ graph=examples/graphs/layernorm.fuse kernel=layernorm_layer_norm_0
+    $ graph="--versions 1 examples/graphs/layernorm.fuse" kernel=layernorm_layer_norm_0
     $ not_in_page() { sed -n 's/^\(.\)/    \1/p' | grep -vFx -f docs/architecture.md; }
-    $ fusec print $graph | not_in_page
+    $ fusec print examples/graphs/layernorm.fuse | not_in_page
     [1]
     $ fusec plan $graph | sed '1d;/^kernel  /,$d' | not_in_page
     [1]

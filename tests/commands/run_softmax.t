@@ -3,7 +3,7 @@ SPDX-License-Identifier: Apache-2.0
 The graph runs right and free of faults on the checked device, in small and in large profiles. Each of its barriers is
 needed: without it, a fault is found.
 
-    $ run=(fusec run examples/graphs/softmax.fuse --device emulated --profile h200 --checked)
+    $ run=(fusec run --versions 1 examples/graphs/softmax.fuse --device emulated --profile h200 --checked)
     $ "${run[@]}" --check
     ...
     output   y f32\[37, 4096] * (glob)
@@ -21,7 +21,7 @@ needed: without it, a fault is found.
       hint: 0 to 1
     [2]
 
-    $ run=(fusec run examples/graphs/softmax.fuse --device emulated --profile tiny3 --checked)
+    $ run=(fusec run --versions 1 examples/graphs/softmax.fuse --device emulated --profile tiny3 --checked)
     $ "${run[@]}" --check
     ...
     output   y f32\[37, 4096] * (glob)

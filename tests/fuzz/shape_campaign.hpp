@@ -1,5 +1,5 @@
-// Graphs from files, each run for many random shapes through one executable. SPDX-License-Identifier:
-// Apache-2.0
+// Graphs from files, each run for many random shapes through one executable.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

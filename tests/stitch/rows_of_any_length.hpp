@@ -18,7 +18,7 @@ inline Graph any_softmax(DType dtype = f32) {
 /// How often kernels load each of 300 x N elements of f32.
 inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
   const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
-  const Executable executable = compile(g, device);
+  const Executable executable = compile(g, device, {.versions = 1});
   Session session(executable, {{"N", n}});
   const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
   const runtime::PlanTraffic traffic = runtime::traffic_of(executable.stages(), g.ir(), {{"N", n}}, counts);

@@ -601,11 +601,6 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
                  .message = "decisions of a compilation that kept no answers"});
-  if (!compiled.versions.empty())
-    throw Error({.code = ErrorCode::unsupported,
-                 .message = "decisions give one way to run for all dims, and the plan has versions of "
-                            "its kernels for different dims",
-                 .hint = "compile with versions = 1"});
   schedule::Decisions result = schedule::decisions_of(
       compiled.graph, compiled.partition,
       schedule::equal_segments(compiled.graph, compiled.partition.segments, compiled.partition.storage),
@@ -664,7 +659,9 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     options.partition.grid_barriers = false;
     options.partition.cooperative = schedule::PartitionOptions::Cooperative::never;
     options.partition.regional = false;
+    options.versions.most = 1;  // the cost model tells too little apart there
   }
+  if (options.record) options.versions.most = 1;
   if (options.decisions) {
     check_target(*options.decisions, target);
     if (const auto& told = options.decisions->options)

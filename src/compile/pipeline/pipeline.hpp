@@ -84,7 +84,7 @@ struct PipelineOptions {
   std::function<schedule::RunDecision(const schedule::Plan&)> place{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   std::string gemm_library{};         ///< whose algorithms the decisions name; empty: it is not known
-  bool record = false;                ///< keep all answers, for decisions_of
+  bool record = false;  ///< keep all answers, for decisions_of: they say one way to run for all dims
   schedule::StreamChoices streams{};
   int threads = 0;  ///< threads that schedule and lower segments; 0: one per core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...

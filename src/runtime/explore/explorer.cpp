@@ -106,7 +106,9 @@ bool Explorer::Impl::explore(Stream& stream, std::span<const BufferView> buffers
 Explorer::Explorer(const Graph& graph, const Device& device, const DimValues& dims,
                    const ExploreOptions& explore, const CompileOptions& compile) {
   check(device, explore);
-  impl_ = std::make_unique<Impl>(runtime::ExploredGraph{graph, device, dims, explore, compile});
+  CompileOptions of_dims = compile;
+  of_dims.versions = 1;  // it measures one way to run at a time
+  impl_ = std::make_unique<Impl>(runtime::ExploredGraph{graph, device, dims, explore, of_dims});
 }
 
 Explorer::Explorer(Explorer&&) noexcept = default;

@@ -290,6 +290,29 @@ double phase_seconds(const ir::Graph& graph, const Phase& phase, const Choices& 
   return phase_seconds(graph, phase, choices, std::numeric_limits<std::int64_t>::max(), target);
 }
 
+double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                        const Target& target) {
+  constexpr int registers = 64;
+  constexpr double idle = 1.5e-6, meeting = 0.5e-6;
+  if (is_cpu(target)) return 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    const Phase phase = staged(graph, segment.phases[i], own);
+    if (info(graph[dominant(phase)].op).relation != ir::Relation::reduce || has_columns(phase)) continue;
+    const bool by_warps = units_of(own.splits, 'c', Level::warp) > 1;
+    for (const KernelSchedule& launch : launches(graph, phase, own)) {
+      if (launch.role != KernelSchedule::Role::whole || lanes_walk_down(graph, phase, launch)) continue;
+      const int slots = std::max(
+          1, blocks_per_sm({.blocks = 1, .threads = launch.block_threads, .registers = registers}, target));
+      const double waves =
+          static_cast<double>(launch.grid.hint()) / (static_cast<double>(slots) * target.sms);
+      sum += waves * (idle + (by_warps ? meetings(phase) * meeting : 0));
+    }
+  }
+  return sum == 0 ? 0 : target.launch_seconds + sum;
+}
+
 namespace {
 
 /// The ranges of blocks run at a time, as far as there are slots. So no phase takes less than on a device

@@ -17,6 +17,11 @@ std::int64_t scratch_bytes(const ir::Graph&, const Phase&, const Choices&);
 /// The seconds of a phase as a kernel of its own.
 double phase_seconds(const ir::Graph&, const Phase&, const Choices&, const Target&);
 double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
+/// The least that blocks of rows take, however little they move: each waits for its loads, and where its
+/// threads meet, and only so many run at a time. segment_seconds leaves it out for rows that registers do not
+/// cache, since choosers give short rows few threads; whoever compares other choices has to count it. Not
+/// measured. 0: nothing is known.
+double seconds_of_waves(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
 
 /// The same for a regional segment of slices, which are known, as are its bytes of shared memory: finding
 /// them takes longer than this.

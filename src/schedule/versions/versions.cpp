@@ -30,6 +30,13 @@ ir::Graph with_hints(const ir::Graph& graph, const SymbolValues& values) {
   });
 }
 
+/// A version that takes twice as long as the best one in one cell is worse than one that takes 10% longer in
+/// ten.
+double excess_of(double ratio) {
+  const double excess = std::log(ratio);
+  return excess + 8 * excess * excess;
+}
+
 /// The excess of a candidate that cannot run.
 constexpr double forbidden = 1e4;
 /// That of one whose cost is not known in a cell: tiles of a transpose with a short side. In a region that
@@ -41,6 +48,7 @@ struct Cell {
   std::size_t number = 0;
   SymbolValues middle{};
   ir::Graph graph{};  ///< the part's, under the cell's ranges
+  double best = 0;    ///< the seconds of the best candidate
 };
 
 class VersionFinder {
@@ -66,9 +74,11 @@ class VersionFinder {
     CellGrid grid = this->grid();
     const std::vector<DimRelation> narrow = index_relations();
     for (;;) {
-      const RegionTree tree = best_tree(grid, options_.most - (narrow.empty() ? 0 : 1), options_.price);
+      RegionTree tree = best_tree(grid, options_.most - (narrow.empty() ? 0 : 1), options_.price);
+      const std::size_t forbidden = choose_again(tree, grid);
+      if (forbidden == none) return single;
+      if (forbidden > 0) continue;
       Versions result = versions(tree, {});
-      if (forbid_misfits(tree, result, grid) > 0) continue;
       if (!narrow.empty()) {
         Versions narrowed = versions(tree, narrow);
         const std::size_t regions = tree.regions.size();
@@ -79,6 +89,8 @@ class VersionFinder {
   }
 
  private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
   SymbolValues middle_of(std::size_t i, std::size_t j) const {
     SymbolValues values;
     for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]})
@@ -109,6 +121,12 @@ class VersionFinder {
       candidates_.push_back(std::move(*choices));
   }
 
+  /// Candidates of other cells are far from what a chooser would take.
+  double seconds_of(const ir::Graph& graph, const KernelChoices& choices) const {
+    return std::max(segment_seconds(graph, part_.segment, choices, target_),
+                    seconds_of_waves(graph, part_.segment, choices, target_));
+  }
+
   /// Whether the cost model can say what the choices cost in the middle of a cell.
   bool has_cost(const ir::Graph& cell, const KernelChoices& choices) const {
     if (part_.segment.regional()) return misfit(cell, part_.segment, choices, target_).empty();
@@ -119,19 +137,20 @@ class VersionFinder {
   }
 
   /// What each candidate takes in each cell, beyond the best one there.
-  CellGrid grid() const {
+  CellGrid grid() {
     CellGrid grid{.cells = {axes_[0].cells(), axes_[1].cells()}};
     grid.excess.assign(candidates_.size(), std::vector<double>(grid.cells[0] * grid.cells[1], 0.0));
     std::vector<double> seconds(candidates_.size());
-    for (const Cell& cell : cells_) {
+    for (Cell& cell : cells_) {
       double best = std::numeric_limits<double>::infinity();
       for (std::size_t c = 0; c < candidates_.size(); ++c) {
         const bool known = has_cost(cell.graph, candidates_[c]);
-        seconds[c] = known ? segment_seconds(cell.graph, part_.segment, candidates_[c], target_) : 0;
+        seconds[c] = known ? seconds_of(cell.graph, candidates_[c]) : 0;
         if (known) best = std::min(best, seconds[c]);
       }
+      cell.best = best;
       for (std::size_t c = 0; c < candidates_.size(); ++c)
-        grid.excess[c][cell.number] = seconds[c] == 0 ? unknown : std::log(seconds[c] / best);
+        grid.excess[c][cell.number] = seconds[c] == 0 ? unknown : excess_of(seconds[c] / best);
     }
     return grid;
   }
@@ -174,30 +193,78 @@ class VersionFinder {
     return wide;
   }
 
-  /// Takes the candidates of regions whose kernels they cannot run out of cells of these; gives how many
-  /// regions.
-  std::size_t forbid_misfits(const RegionTree& tree, const Versions& made, CellGrid& grid) const {
-    std::size_t misfits = 0;
+  /// A region has longer rows than each of its cells: what registers held there, they may not hold here. So
+  /// the best candidates of each region are compared once more, under its facts. Where none of them can run,
+  /// they are forbidden in the cells that are too much for them; gives the number of these, and `none` where
+  /// there are no others.
+  std::size_t choose_again(RegionTree& tree, CellGrid& grid) const {
+    const Versions made = versions(tree, {});
+    std::size_t forbidden = 0;
     for (std::size_t i = 0; i < tree.regions.size(); ++i) {
-      const RegionTree::Region& region = tree.regions[i];
-      const KernelChoices& choices = candidates_[region.candidate];
-      if (misfit(graph_of(part_.graph, made.each[i]), part_.segment, choices, target_).empty()) continue;
-      ++misfits;
-      std::vector<double>& excess = grid.excess[region.candidate];
-      bool alone = false;  // some cell alone is too much
-      for (const Cell& cell : cells_) {
-        if (!has(region, cell) || misfit(cell.graph, part_.segment, choices, target_).empty()) continue;
-        excess[cell.number] = forbidden;
-        alone = true;
+      RegionTree::Region& region = tree.regions[i];
+      const ir::Graph graph = narrowed(part_.graph, made.each[i].conditions);
+      double least = std::numeric_limits<double>::infinity();
+      const std::vector<std::size_t> tried = best_of(region, grid);
+      for (const std::size_t candidate : tried) {
+        const ir::Graph middle =
+            with_hints(graph, candidate > 0 ? middle_cell(region).middle : SymbolValues());
+        if (!misfit(middle, part_.segment, candidates_[candidate], target_).empty()) continue;
+        const double sum = excess_in(region, graph, candidate);
+        if (sum < least) least = sum, region.candidate = candidate;
       }
-      if (alone) continue;
-      for (const Cell& cell : cells_) {  // all together are: the largest of them
-        const bool edge = cell.number / axes_[1].cells() == region.last[0] ||
-                          cell.number % axes_[1].cells() == region.last[1];
-        if (has(region, cell) && edge) excess[cell.number] = forbidden;
-      }
+      if (least < std::numeric_limits<double>::infinity()) continue;
+      std::size_t here = 0;
+      for (const std::size_t candidate : tried) here += forbid(region, candidate, grid);
+      if (here == 0) return none;
+      forbidden += here;
     }
-    return misfits;
+    return forbidden;
+  }
+
+  /// The candidates with the least excess in a region, the best first.
+  std::vector<std::size_t> best_of(const RegionTree::Region& region, const CellGrid& grid) const {
+    constexpr std::size_t most = 6;
+    std::vector<std::pair<double, std::size_t>> sums;
+    for (std::size_t candidate = 0; candidate < candidates_.size(); ++candidate) {
+      double sum = 0;
+      for (const Cell& cell : cells_)
+        if (has(region, cell)) sum += grid.excess[candidate][cell.number];
+      sums.emplace_back(sum, candidate);
+    }
+    std::sort(sums.begin(), sums.end());
+    if (sums.size() > most) sums.resize(most);
+    std::vector<std::size_t> best;
+    for (const auto& [sum, candidate] : sums) best.push_back(candidate);
+    return best;
+  }
+
+  /// What the candidate takes in the cells of a region, by kernels that are made for the whole region.
+  double excess_in(const RegionTree::Region& region, const ir::Graph& graph, std::size_t candidate) const {
+    double sum = 0;
+    for (const Cell& cell : cells_) {
+      if (!has(region, cell)) continue;
+      const ir::Graph at = with_hints(graph, cell.middle);
+      sum += has_cost(at, candidates_[candidate])
+                 ? excess_of(std::max(1.0, seconds_of(at, candidates_[candidate]) / cell.best))
+                 : unknown;
+    }
+    return sum;
+  }
+
+  /// Gives the number of cells out of which the candidate is taken.
+  std::size_t forbid(const RegionTree::Region& region, std::size_t candidate, CellGrid& grid) const {
+    const std::size_t columns = axes_[1].cells();
+    std::vector<std::size_t> alone, edge;  // cells that are too much alone, and the largest of the region
+    for (const Cell& cell : cells_) {
+      if (!has(region, cell) || grid.excess[candidate][cell.number] == forbidden) continue;
+      if (!misfit(cell.graph, part_.segment, candidates_[candidate], target_).empty())
+        alone.push_back(cell.number);
+      if (cell.number / columns == region.last[0] || cell.number % columns == region.last[1])
+        edge.push_back(cell.number);
+    }
+    const std::vector<std::size_t>& cells = alone.empty() ? edge : alone;
+    for (const std::size_t cell : cells) grid.excess[candidate][cell] = forbidden;
+    return cells.size();
   }
 
   /// A version for each region of the tree. With relations, these are tested first; where one does not hold,

@@ -141,8 +141,6 @@ RunOptions choose_options(Random& random) {
   options.graph_mode = random.chance(options.runs > 1 ? 0.5 : 0.02);
   options.together = random.chance(0.04);
   options.saved = random.chance(0.04);
-  // From bits that are drawn anyway, so that the programs of a seed stay what they were.
-  if (options.choices_seed == 0) options.versions = 1 + static_cast<int>(options.shuffle_seed % 8);
   return options;
 }
 
@@ -166,9 +164,7 @@ bool is_legal(ir::Op op, DType dtype) {
   return table.at({op, dtype});
 }
 
-namespace {
-
-Case generated(std::uint64_t seed, std::optional<DType> floats, int shapes) {
+Case generate(std::uint64_t seed, std::optional<DType> floats, int shapes) {
   Random random(seed);
   const bool special = random.chance(0.12);
   std::vector<double> weights;
@@ -204,15 +200,13 @@ Case generated(std::uint64_t seed, std::optional<DType> floats, int shapes) {
   const std::vector<ir::NodeId> outputs = choose_outputs(g);
   RunOptions options = choose_options(random);
   if (!profile.empty() && random.chance(0.5)) options.profile = profile;
+  // From bits that are drawn anyway, so that the programs of a seed stay what they were.
+  if (options.choices_seed == 0) options.versions = 1 + static_cast<int>(options.shuffle_seed % 8);
   return {g.finish(outputs), options};
 }
 
-}  // namespace
-
-Case generate(std::uint64_t seed, std::optional<DType> floats) { return generated(seed, floats, 0); }
-
 Case generate_dynamic(std::uint64_t seed, int shapes) {
-  Case made = generated(seed, std::nullopt, shapes);
+  Case made = generate(seed, std::nullopt, shapes);
   made.options.choices_seed = 0;  // the chooser's own, for each of the versions
   made.options.nests = false;
   made.options.versions = 8;

@@ -15,10 +15,10 @@ namespace fuse::fuzz {
 
 /// The same case for the same seed, always. With `floats`, ops are made of that floating dtype alone (what
 /// they ask for besides may be of another).
-Case generate(std::uint64_t seed, std::optional<DType> floats = std::nullopt);
+/// With `shapes`, extents are symbols wherever they can be, and it runs for up to so many values of them.
+Case generate(std::uint64_t seed, std::optional<DType> floats = std::nullopt, int shapes = 0);
 
-/// A case of another kind: its extents are symbols wherever they can be, it runs for up to `shapes` values of
-/// them, and its kernels have versions.
+/// Such a case whose kernels have versions, as the chooser would have them.
 Case generate_dynamic(std::uint64_t seed, int shapes = 5);
 
 /// The dtype by which coverage counts a node: of the operand where it decides (element-wise ops, reductions,

@@ -189,7 +189,10 @@ int execute(const RunOptions& given) {
   RunOptions options = given;
   if (!options.output_dir.empty()) try_directory("--output-dir", options.output_dir);
   if (!options.trace.empty()) try_file("--trace", options.trace);
-  if (!options.decisions.empty()) try_file("--decisions", options.decisions);
+  if (!options.decisions.empty()) {
+    try_file("--decisions", options.decisions);
+    options.graph.compile.versions = 1;  // decisions say one way to run for all dims
+  }
   if (is_repro(options.graph.file)) {
     const std::string failed = replay(options);
     print_line("repro of " + failed);
