@@ -14,7 +14,7 @@ struct ShapeSettings {
   std::vector<std::string> files{};
   std::string profile = "h200";
   bool checked = false;
-  std::int64_t most_elements = 400'000;  ///< of all values of a graph at a shape
+  std::int64_t most_elements = 400'000;  ///< of all values of a graph at a shape; some have 12 times as many
 };
 
 /// Compiles each graph once, with versions; runs it for random shapes (odd, prime, 1, 0, few rows and many),

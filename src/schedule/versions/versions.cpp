@@ -47,8 +47,9 @@ constexpr double unknown = 1;
 struct Cell {
   std::size_t number = 0;
   SymbolValues middle{};
-  ir::Graph graph{};  ///< the part's, under the cell's ranges
-  double best = 0;    ///< the seconds of the best candidate
+  SymbolValues all{};  ///< and the values of all other symbols of the graph, the least they have
+  ir::Graph graph{};   ///< the part's, under the cell's ranges
+  double best = 0;     ///< the seconds of the best candidate
 };
 
 class VersionFinder {
@@ -71,21 +72,17 @@ class VersionFinder {
     if (axes_[0].cells() * axes_[1].cells() < 2 || options_.most < 2) return single;
     make_cells();
     for (const Cell& cell : cells_) add_candidate(chooser_(cell.graph, part_.segment, target_));
-    CellGrid grid = this->grid();
-    const std::vector<DimRelation> narrow = index_relations();
-    for (;;) {
-      RegionTree tree = best_tree(grid, options_.most - (narrow.empty() ? 0 : 1), options_.price);
-      const std::size_t forbidden = choose_again(tree, grid);
-      if (forbidden == none) return single;
-      if (forbidden > 0) continue;
-      Versions result = versions(tree, {});
-      if (!narrow.empty()) {
-        Versions narrowed = versions(tree, narrow);
-        const std::size_t regions = tree.regions.size();
-        if (wide_indices(narrowed, regions) < wide_indices(result, regions)) return narrowed;
-      }
-      return tree.regions.size() < 2 ? single : result;
+    const CellGrid grid = this->grid();
+    for (const std::vector<DimRelation>& first : {index_relations(), std::vector<DimRelation>()}) {
+      if (!take_cells(first)) continue;
+      std::optional<RegionTree> tree = best_tree_of(grid, options_.most - (first.empty() ? 0 : 1));
+      if (!tree) continue;
+      const std::size_t regions = tree->regions.size();
+      if (first.empty()) return regions < 2 ? single : versions(*tree, {});
+      Versions narrow = versions(*tree, first);
+      if (wide_indices(narrow, regions) < wide_indices(versions(*tree, {}), regions)) return narrow;
     }
+    return single;
   }
 
  private:
@@ -102,9 +99,10 @@ class VersionFinder {
     for (std::size_t i = 0; i < axes_[0].cells(); ++i) {
       for (std::size_t j = 0; j < axes_[1].cells(); ++j) {
         Cell cell{.number = i * axes_[1].cells() + j, .middle = middle_of(i, j)};
-        SymbolValues all = cell.middle;  // with those that have one value only
-        for (const ir::Symbol& symbol : part_.graph.symbols) all.try_emplace(symbol.name, symbol.range.min);
-        if (!is_possible(part_.graph, sizes_, all)) continue;
+        cell.all = cell.middle;
+        for (const ir::Symbol& symbol : part_.graph.symbols)
+          cell.all.try_emplace(symbol.name, symbol.range.min);
+        if (!is_possible(part_.graph, sizes_, cell.all)) continue;
         cell.graph = with_ranges(part_.graph, [&](const ir::Symbol& symbol) {
           for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]}) {
             if (const auto found = ranges->find(symbol.name); found != ranges->end()) return found->second;
@@ -113,6 +111,34 @@ class VersionFinder {
         });
         cells_.push_back(std::move(cell));
       }
+    }
+  }
+
+  /// Only cells count in whose middle the relations hold. False where they say nothing, or of none.
+  bool take_cells(const std::vector<DimRelation>& relations) {
+    taken_.clear();
+    for (const Cell& cell : cells_) {
+      const bool holds = std::all_of(relations.begin(), relations.end(), [&](const DimRelation& each) {
+        return each.holds(value_of(each.left, cell.all), value_of(each.right, cell.all));
+      });
+      if (holds) taken_.push_back(&cell);
+    }
+    return !taken_.empty();
+  }
+
+  /// None where no candidate can run in some region.
+  std::optional<RegionTree> best_tree_of(CellGrid grid, int most) const {
+    std::vector<bool> counts(grid.cells[0] * grid.cells[1]);
+    for (const Cell* cell : taken_) counts[cell->number] = true;
+    for (std::vector<double>& excess : grid.excess) {
+      for (std::size_t i = 0; i < excess.size(); ++i)
+        if (!counts[i]) excess[i] = 0;
+    }
+    for (;;) {
+      RegionTree tree = best_tree(grid, most, options_.price);
+      const std::size_t forbidden = choose_again(tree, grid);
+      if (forbidden == none) return std::nullopt;
+      if (forbidden == 0) return tree;
     }
   }
 
@@ -198,6 +224,11 @@ class VersionFinder {
   /// they are forbidden in the cells that are too much for them; gives the number of these, and `none` where
   /// there are no others.
   std::size_t choose_again(RegionTree& tree, CellGrid& grid) const {
+    for (const RegionTree::Region& region : tree.regions) {
+      const bool occurs =
+          std::any_of(taken_.begin(), taken_.end(), [&](const Cell* cell) { return has(region, *cell); });
+      if (!occurs) return none;
+    }
     const Versions made = versions(tree, {});
     std::size_t forbidden = 0;
     for (std::size_t i = 0; i < tree.regions.size(); ++i) {
@@ -227,8 +258,8 @@ class VersionFinder {
     std::vector<std::pair<double, std::size_t>> sums;
     for (std::size_t candidate = 0; candidate < candidates_.size(); ++candidate) {
       double sum = 0;
-      for (const Cell& cell : cells_)
-        if (has(region, cell)) sum += grid.excess[candidate][cell.number];
+      for (const Cell* cell : taken_)
+        if (has(region, *cell)) sum += grid.excess[candidate][cell->number];
       sums.emplace_back(sum, candidate);
     }
     std::sort(sums.begin(), sums.end());
@@ -241,11 +272,11 @@ class VersionFinder {
   /// What the candidate takes in the cells of a region, by kernels that are made for the whole region.
   double excess_in(const RegionTree::Region& region, const ir::Graph& graph, std::size_t candidate) const {
     double sum = 0;
-    for (const Cell& cell : cells_) {
-      if (!has(region, cell)) continue;
-      const ir::Graph at = with_hints(graph, cell.middle);
+    for (const Cell* cell : taken_) {
+      if (!has(region, *cell)) continue;
+      const ir::Graph at = with_hints(graph, cell->middle);
       sum += has_cost(at, candidates_[candidate])
-                 ? excess_of(std::max(1.0, seconds_of(at, candidates_[candidate]) / cell.best))
+                 ? excess_of(std::max(1.0, seconds_of(at, candidates_[candidate]) / cell->best))
                  : unknown;
     }
     return sum;
@@ -255,12 +286,12 @@ class VersionFinder {
   std::size_t forbid(const RegionTree::Region& region, std::size_t candidate, CellGrid& grid) const {
     const std::size_t columns = axes_[1].cells();
     std::vector<std::size_t> alone, edge;  // cells that are too much alone, and the largest of the region
-    for (const Cell& cell : cells_) {
-      if (!has(region, cell) || grid.excess[candidate][cell.number] == forbidden) continue;
-      if (!misfit(cell.graph, part_.segment, candidates_[candidate], target_).empty())
-        alone.push_back(cell.number);
-      if (cell.number / columns == region.last[0] || cell.number % columns == region.last[1])
-        edge.push_back(cell.number);
+    for (const Cell* cell : taken_) {
+      if (!has(region, *cell) || grid.excess[candidate][cell->number] == forbidden) continue;
+      if (!misfit(cell->graph, part_.segment, candidates_[candidate], target_).empty())
+        alone.push_back(cell->number);
+      if (cell->number / columns == region.last[0] || cell->number % columns == region.last[1])
+        edge.push_back(cell->number);
     }
     const std::vector<std::size_t>& cells = alone.empty() ? edge : alone;
     for (const std::size_t cell : cells) grid.excess[candidate][cell] = forbidden;
@@ -312,8 +343,8 @@ class VersionFinder {
   /// The cell in the middle of those that dims of the region can be in.
   const Cell& middle_cell(const RegionTree::Region& region) const {
     std::vector<const Cell*> inside;
-    for (const Cell& cell : cells_) {
-      if (has(region, cell)) inside.push_back(&cell);
+    for (const Cell* cell : taken_) {
+      if (has(region, *cell)) inside.push_back(cell);
     }
     return *inside.at(inside.size() / 2);
   }
@@ -325,6 +356,7 @@ class VersionFinder {
   const VersionOptions& options_;
   const std::array<DimAxis, 2> axes_;
   std::vector<Cell> cells_;
+  std::vector<const Cell*> taken_;  // those that count
   std::vector<KernelChoices> candidates_;
 };
 
