@@ -130,7 +130,10 @@ std::vector<Dim> value_sizes(const ir::Graph& graph) {
   const auto less = [](const Dim& a, const Dim& b) { return compare(a, b) < 0; };
   std::set<Dim, decltype(less)> sizes(less);
   for (const ir::Node& node : graph.nodes) {
-    const Dim size = product(node.type.dims);
+    std::vector<Dim> dims =
+        node.type.dims;  // an extent of 0 counts as 1, as in the type rules: strides multiply
+    std::erase_if(dims, [](const Dim& dim) { return dim.is(0); });
+    const Dim size = product(dims);
     if (!size.is_constant()) sizes.insert(size);
   }
   return {sizes.begin(), sizes.end()};

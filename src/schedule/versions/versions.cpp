@@ -324,11 +324,15 @@ class VersionFinder {
       version.conditions = std::move(conditions[i]);
       if (region.candidate > 0) version.hints = middle_cell(region).middle;  // else the declared ones
       const ir::Graph graph = graph_of(part_.graph, version);
+      const auto inside =
+          std::count_if(taken_.begin(), taken_.end(), [&](const Cell* cell) { return has(region, *cell); });
+      version.share = static_cast<double>(inside) / static_cast<double>(cells_.size());
       version.chosen.choices = candidates_[region.candidate];
       version.chosen.seconds = segment_seconds(graph, part_.segment, version.chosen.choices, target_);
     }
     if (!first.empty()) {
       Version& rest = result.each.emplace_back();
+      rest.share = 1 - static_cast<double>(taken_.size()) / static_cast<double>(cells_.size());
       rest.chosen.choices = candidates_[0];
       rest.chosen.seconds = segment_seconds(part_.graph, part_.segment, candidates_[0], target_);
     }

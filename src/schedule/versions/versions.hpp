@@ -27,6 +27,7 @@ struct Version {
   std::vector<DimRelation> conditions{};
   std::map<std::string, std::int64_t> hints{};  ///< the values of symbols that it was chosen for
   Chosen chosen{};                              ///< the seconds are those at the hints
+  double share = 1;  ///< of the cells of the range, those in which it is taken (docs/versions.md)
 };
 
 /// One version without tests where a single way to run serves all dims nearly as well as a static build.
