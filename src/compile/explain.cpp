@@ -62,15 +62,7 @@ class Explainer {
       const schedule::VersionTable& table = plan_.tables[i];
       text += fmt::format("table {}, one of {} versions by the dims:\n", i, table.versions) +
               to_string(table, "  ");
-      for (std::uint32_t v = 0; v < table.versions; ++v) {
-        std::vector<std::string> conditions;
-        for (const DimRelation& each : compiled_.versions[i].each[v].conditions)
-          conditions.push_back(each.to_string());
-        text +=
-            fmt::format("  version {}: {}; {:.0f}% of the range\n", v,
-                        conditions.empty() ? "all others" : fmt::format("{}", fmt::join(conditions, ", ")),
-                        100 * compiled_.versions[i].each[v].share);
-      }
+      text += versions_text(compiled_, i);
     }
     return text;
   }

@@ -139,3 +139,11 @@ TEST_CASE("a chooser without choices is named", "[schedule][chooser]") {
   CHECK(thrown_by([&] { compiled_by(many_sums(1), none); }) ==
         "internal error: the chooser has no choices for the segment of %1");
 }
+
+TEST_CASE("rows whose number at the hints is beyond 63 bits have a kernel", "[schedule]") {
+  Graph g("rows");
+  const Dim s = g.dim("S", {.min = 1});
+  g.output("y", sum(g.input("x", f32, {s, s, s, s, s, 16}), {0, 1, 2, 3, 4}));
+  for (const int versions : {1, 8})
+    CHECK(!run_pipeline(g.ir(), target_profile("h200"), {.versions = {.most = versions}}).schedules.empty());
+}

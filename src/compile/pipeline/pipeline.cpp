@@ -620,6 +620,19 @@ std::string decisions_line(const Compiled& compiled) {
   return text + '\n';
 }
 
+std::string versions_text(const Compiled& compiled, std::size_t table) {
+  std::string text;
+  const std::vector<schedule::Version>& versions = compiled.versions[table].each;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    std::vector<std::string> conditions;
+    for (const DimRelation& each : versions[i].conditions) conditions.push_back(each.to_string());
+    text += fmt::format("  version {}: {}; {:.0f}% of the range\n", i,
+                        conditions.empty() ? "all others" : fmt::format("{}", fmt::join(conditions, ", ")),
+                        100 * versions[i].share);
+  }
+  return text;
+}
+
 std::size_t first_schedule(const Compiled& compiled, std::size_t segment) {
   const auto found = std::lower_bound(compiled.segment_of.begin(), compiled.segment_of.end(), segment);
   return static_cast<std::size_t>(found - compiled.segment_of.begin());

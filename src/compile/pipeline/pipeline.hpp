@@ -105,6 +105,9 @@ schedule::Decisions decisions_of(const Compiled&, const Target&);
 /// "decisions: 3 of 4 segments run as recorded\n"; and how many entries fit nothing. Empty without decisions.
 std::string decisions_line(const Compiled&);
 
+/// "  version 0: N <= 4096; 45% of the range": when each version of a table is taken.
+std::string versions_text(const Compiled&, std::size_t table);
+
 /// The number of the first schedule of a segment that is a kernel.
 std::size_t first_schedule(const Compiled&, std::size_t segment);
 

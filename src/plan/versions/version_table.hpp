@@ -1,7 +1,7 @@
 // VersionTable: which of several ways to run a segment is taken, by the dims alone (BladeDISC, 5.2).
 //
-//   test 0: M * N <= 2147483647    yes: test 1       no: version 0
-//   test 1: N <= 2896              yes: version 1    no: version 2
+//   test 0: M * N <= 2143289344    yes: test 1       no: version 2
+//   test 1: N <= 1024              yes: version 0    no: version 1
 //
 // Whatever the dims are, a test is yes or no, so that each walk ends at one version: docs/versions.md.
 // SPDX-License-Identifier: Apache-2.0

@@ -420,7 +420,10 @@ Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, 
 std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, const Target& target) {
   constexpr int line_bytes = 128, most_blocks_per_sm = 2, fewest_trips = 4, most_words = 24;
   const LoopShape shape = loop_shape(graph, phase);
-  const std::int64_t columns = product(shape.kept).hint(), rows = product(shape.reduced).hint();
+  // Hints of symbols may multiply to what the next power of two of is no number.
+  constexpr std::int64_t most = std::int64_t{1} << 60;
+  const std::int64_t columns = std::min(most, product(shape.kept).hint()),
+                     rows = std::min(most, product(shape.reduced).hint());
   int words = 0;  // words per thread and column: what it loads and what it reduces that to
   // The hints of symbolic extents may multiply beyond 63 bits.
   const double elements = static_cast<double>(rows) * static_cast<double>(columns);

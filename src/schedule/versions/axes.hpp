@@ -37,8 +37,9 @@ std::array<DimAxis, 2> axes_of(const ir::Graph&, const Segment&);
 
 /// The elements of the graph's values, each number once that is no constant.
 std::vector<Dim> value_sizes(const ir::Graph&);
-/// Whether the assumptions of the graph allow the values of all symbols, and a device has memory for values
-/// of these sizes.
+/// Whether the assumptions of the graph allow the values of all symbols, and each of these sizes is at most
+/// 5e10 elements, which no device has memory for. An assumption about a symbol without a value counts as
+/// true.
 bool is_possible(const ir::Graph&, std::span<const Dim> sizes, const SymbolValues&);
 
 }  // namespace fuse::schedule

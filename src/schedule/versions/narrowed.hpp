@@ -11,7 +11,8 @@
 namespace fuse::schedule {
 
 /// The graph whose dims satisfy the relations, too: its symbols have the ranges and factors that follow, and
-/// keep their hints where those lie in the ranges. Throws contradiction where no dims do.
+/// keep their hints; one outside of its range becomes the nearest end of it. Throws contradiction where no
+/// dims do.
 ir::Graph narrowed(const ir::Graph&, std::span<const DimRelation>);
 
 /// The graph whose symbols have the ranges that `range` makes of theirs, in every extent and assumption.

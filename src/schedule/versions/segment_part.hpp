@@ -12,8 +12,8 @@ struct SegmentPart {
   Segment segment{};  ///< as it was, with the nodes of this graph
 };
 
-/// The segment's nodes, with inputs in place of what they read. Symbols and assumptions are all of those that
-/// the graph has.
+/// The segment's nodes, with inputs in place of what they read but constants. Symbols and assumptions are all
+/// of those that the graph has.
 SegmentPart part_of(const ir::Graph&, const Segment&);
 
 }  // namespace fuse::schedule

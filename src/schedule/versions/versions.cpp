@@ -200,7 +200,10 @@ class VersionFinder {
       for (const Dim& dim : part_.graph[id].type.dims)
         for (const Dim& symbol : dim.symbols()) add(symbol, most_of_symbol);
     }
-    for (const ir::NodeId id : ids) add(product(part_.graph[id].type.dims), most);
+    for (const ir::NodeId id : ids) {
+      const Dim size = product(part_.graph[id].type.dims);
+      if (size.name().empty()) add(size, most);  // a symbol alone has its bound
+    }
     if (relations.size() > most_relations) relations.clear();
     return relations;
   }

@@ -72,6 +72,8 @@ std::string plan_text(const CompiledGraph& compiled) {
   text += schedule::print(stages.graph, stages.partition) + '\n';
   if (const std::string line = decisions_line(stages); !line.empty()) text += line + '\n';
   text += schedules_text(stages);
+  for (std::size_t i = 0; i < stages.versions.size(); ++i)
+    text += fmt::format("versions of table {}, each a schedule above\n", i) + versions_text(stages, i);
   text += '\n' + schedule::print(stages.plan) + '\n';
   if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
   return text + summary_line(compiled);
