@@ -58,6 +58,27 @@ TEST_CASE("versions: rows of unknown number and length", "[versions]") {
   CHECK(splits_at(1 << 20, 1000).blocks_per_row() == 1);
 }
 
+TEST_CASE("versions: indices have 32 bits where those suffice", "[versions]") {
+  const Compiled made = compiled_with(softmax_of_unknown(), 8);
+  REQUIRE(made.versions.size() == 1);
+  const schedule::VersionTable& table = made.versions[0].table;
+  CHECK(table.tests[0].relation.left.to_string() == "M * N");
+  REQUIRE(table.versions == made.schedules.size());
+  for (std::size_t i = 0; i < made.schedules.size(); ++i) {
+    const bool is_rest = i + 1 == made.schedules.size();  // what the first test excludes
+    for (const schedule::KernelSchedule& kernel : made.schedules[i].kernels)
+      CHECK(kernel.index_type == (is_rest ? i64 : i32));
+  }
+  CHECK(made.versions[0].each.back().conditions.empty());
+  double share = 0;
+  for (const schedule::Version& version : made.versions[0].each) share += version.share;
+  CHECK(share == Approx(1));
+  // Where the ranges suffice, no test is spent on it.
+  const Compiled narrow = compiled_with(softmax_of_unknown(1 << 14, 1 << 14), 8);
+  REQUIRE(narrow.versions.size() == 1);
+  CHECK(narrow.versions[0].table.tests[0].relation.left.to_string() != "M * N");
+}
+
 TEST_CASE("versions: one for all dims without the option, and where nothing is symbolic", "[versions]") {
   CHECK(compiled_with(softmax_of_unknown(), 1).versions.empty());
   Graph fixed("fixed");
