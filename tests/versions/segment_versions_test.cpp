@@ -79,6 +79,37 @@ TEST_CASE("versions: indices have 32 bits where those suffice", "[versions]") {
   CHECK(narrow.versions[0].table.tests[0].relation.left.to_string() != "M * N");
 }
 
+TEST_CASE("versions: a symbol that another one determines takes none away", "[versions]") {
+  Graph g("equal");
+  const Dim m = g.dim("M", {.min = 1, .max = 100000}), n = g.dim("N", {.min = 1, .max = 100000}),
+            p = g.dim("P", {.min = 1, .max = 100000});
+  g.assume(equal(m, p));
+  g.output("y", sum(g.input("x", f32, {m, n}), {1}));
+  const Compiled made = compiled_with(g, 8);
+  REQUIRE(made.versions.size() == 1);
+  CHECK(made.versions[0].each.size() > 2);
+  // What it bounds is no cell.
+  Graph bounded("bounded");
+  const Dim a = bounded.dim("A", {.min = 1, .max = 100000}), b = bounded.dim("B", {.min = 1, .max = 100000}),
+            c = bounded.dim("C", {.min = 1, .max = 100000});
+  bounded.assume(equal(c, a * b));
+  bounded.output("y", sum(bounded.input("x", f32, {a, b}), {1}));
+  CHECK(!compiled_with(bounded, 8).schedules.empty());
+}
+
+TEST_CASE("versions: rows and columns of one kernel have an axis each", "[versions]") {
+  Graph g("both");
+  const Dim m = g.dim("M", {.min = 1, .max = 1000000}), n = g.dim("N", {.min = 1, .max = 1000000});
+  const Tensor x = g.input("x", f32, {m, n});
+  g.output("r", sum(x, {1}));
+  g.output("c", sum(x, {0}));
+  const Compiled made = compiled_with(g, 1);
+  REQUIRE(made.partition.segments.size() == 1);
+  const auto axes = schedule::axes_of(made.graph, made.partition.segments[0]);
+  CHECK(axes[0].extent.to_string() == "N");
+  CHECK(axes[1].extent.to_string() == "M");
+}
+
 TEST_CASE("versions: one for all dims without the option, and where nothing is symbolic", "[versions]") {
   CHECK(compiled_with(softmax_of_unknown(), 1).versions.empty());
   Graph fixed("fixed");

@@ -79,7 +79,7 @@ TEST_CASE("versions: column sums and scans of any shape", "[versions][emulated]"
 }
 
 TEST_CASE("versions: kernels that are taken for other dims than their table says are found",
-          "[versions][emulated]") {
+          "[versions][emulated][not-sanitized]") {
   const Graph g = rows("softmax", [](const Tensor& x) { return softmax(x); });
   const Device device = Device::emulated({.profile = "h200", .checked = true, .optimization = 0});
   const Compiled made = run_pipeline(g.ir(), device.backend()->target(), {.versions = {.most = 8}});
@@ -90,7 +90,7 @@ TEST_CASE("versions: kernels that are taken for other dims than their table says
     forced.plan.tables[0] = always(version, forced.plan.tables[0].versions, g.ir().nodes[0].type.dims[1]);
     const Executable executable = runtime::make_executable(g.ir(), forced, device);
     for (const fuzz::DimValues& dims : shapes) {
-      if (dims.at("M") * dims.at("N") > 100'000 || dims.at("M") == 0) continue;
+      if (dims.at("M") * dims.at("N") > 25'000 || dims.at("M") == 0) continue;
       const std::uint32_t right = schedule::version_for(made.plan.tables[0], [&](const Dim& dim) {
         return dim.evaluate([&](std::string_view name) { return dims.at(std::string(name)); });
       });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fuse/error.hpp>
+#include <limits>
 #include <set>
 
 #include "schedule/segments/loop_shape.hpp"
@@ -85,16 +86,27 @@ DimAxis axis_of(const Symbols& symbols) {
   return axis;
 }
 
+/// What a side of an assumption may be: a number where all its symbols have values, and the range of a symbol
+/// that has none. Of other expressions nothing is known.
+DimRange possible(const Dim& side, const SymbolValues& values) {
+  const std::vector<Dim> symbols = side.symbols();
+  const bool known = std::all_of(symbols.begin(), symbols.end(), [&](const Dim& symbol) {
+    return values.contains(std::string(symbol.name()));
+  });
+  if (!known && side.name().empty())
+    return {.min = std::numeric_limits<std::int64_t>::min(), .max = std::numeric_limits<std::int64_t>::max()};
+  if (!known) return {.min = side.min(), .max = side.max()};
+  const std::int64_t value = value_of(side, values);
+  return {.min = value, .max = value};
+}
+
 bool assumptions_hold(const ir::Graph& graph, const SymbolValues& values) {
-  const auto is_known = [&](const Dim& side) {
-    const std::vector<Dim> symbols = side.symbols();
-    return std::all_of(symbols.begin(), symbols.end(),
-                       [&](const Dim& symbol) { return values.contains(std::string(symbol.name())); });
-  };
   return std::all_of(graph.assumptions.begin(), graph.assumptions.end(), [&](const ir::Assumption& each) {
-    const DimRelation& relation = each.relation;
-    return !is_known(relation.left) || !is_known(relation.right) ||
-           relation.holds(value_of(relation.left, values), value_of(relation.right, values));
+    const DimRange left = possible(each.relation.left, values), right = possible(each.relation.right, values);
+    if (left.min == left.max && right.min == right.max) return each.relation.holds(left.min, right.min);
+    if (each.relation.kind == DimRelation::Kind::divides) return true;
+    const bool below = left.min <= right.max;
+    return each.relation.kind == DimRelation::Kind::at_most ? below : below && right.min <= left.max;
   });
 }
 
@@ -123,6 +135,10 @@ std::array<DimAxis, 2> axes_of(const ir::Graph& graph, const Segment& segment) {
     if (in_any.contains(symbol.name) && symbol.range.min < symbol.range.max)
       (in_rows.contains(symbol.name) ? rows : others).push_back(&symbol);
   }
+  if (others.empty() && rows.size() > 1) {  // rows and columns are reduced: each has an axis of its own
+    others.push_back(rows.front());
+    rows.erase(rows.begin());
+  }
   return {axis_of(rows), axis_of(others)};
 }
 
@@ -139,9 +155,12 @@ std::vector<Dim> value_sizes(const ir::Graph& graph) {
   return {sizes.begin(), sizes.end()};
 }
 
-bool is_possible(const ir::Graph& graph, std::span<const Dim> sizes, const SymbolValues& values) {
+bool is_possible(const ir::Graph& graph, std::span<const Dim> sizes, const SymbolValues& values,
+                 const SymbolValues& others) {
+  SymbolValues all = values;
+  all.insert(others.begin(), others.end());
   const auto fits = [&](const Dim& size) {
-    return static_cast<double>(value_of(size, values)) <= most_elements_of_device;
+    return static_cast<double>(value_of(size, all)) <= most_elements_of_device;
   };
   try {
     return assumptions_hold(graph, values) && std::all_of(sizes.begin(), sizes.end(), fits);

@@ -31,15 +31,17 @@ struct DimAxis {
   std::size_t cells() const { return ranges.size(); }
 };
 
-/// The symbols in the elements of a row, then all others of the segment. An axis without symbols has one
-/// cell. A symbol alone is cut at powers of 4; those that grow together are cut into as many cells each.
+/// The symbols in dims that are reduced or scanned, then all others of the segment; where there are no
+/// others, the first of those. An axis without symbols has one cell. A symbol alone is cut at powers of 4;
+/// those that grow together are cut into as many cells each.
 std::array<DimAxis, 2> axes_of(const ir::Graph&, const Segment&);
 
 /// The elements of the graph's values, each number once that is no constant.
 std::vector<Dim> value_sizes(const ir::Graph&);
-/// Whether the assumptions of the graph allow the values of all symbols, and each of these sizes is at most
-/// 5e10 elements, which no device has memory for. An assumption about a symbol without a value counts as
-/// true.
-bool is_possible(const ir::Graph&, std::span<const Dim> sizes, const SymbolValues&);
+/// Whether the assumptions of the graph allow the values, and each of these sizes is at most 5e10 elements,
+/// which no device has memory for. `others`: values of all other symbols, of which assumptions are not asked:
+/// others may determine them.
+bool is_possible(const ir::Graph&, std::span<const Dim> sizes, const SymbolValues& values,
+                 const SymbolValues& others);
 
 }  // namespace fuse::schedule

@@ -102,7 +102,7 @@ class VersionFinder {
         cell.all = cell.middle;
         for (const ir::Symbol& symbol : part_.graph.symbols)
           cell.all.try_emplace(symbol.name, symbol.range.min);
-        if (!is_possible(part_.graph, sizes_, cell.all)) continue;
+        if (!is_possible(part_.graph, sizes_, cell.middle, cell.all)) continue;
         cell.graph = with_ranges(part_.graph, [&](const ir::Symbol& symbol) {
           for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]}) {
             if (const auto found = ranges->find(symbol.name); found != ranges->end()) return found->second;
@@ -126,7 +126,7 @@ class VersionFinder {
     return !taken_.empty();
   }
 
-  /// None where no candidate can run in some region.
+  /// None where no candidate can run in some region, or where no dims can be in it.
   std::optional<RegionTree> best_tree_of(CellGrid grid, int most) const {
     std::vector<bool> counts(grid.cells[0] * grid.cells[1]);
     for (const Cell* cell : taken_) counts[cell->number] = true;
@@ -134,11 +134,16 @@ class VersionFinder {
       for (std::size_t i = 0; i < excess.size(); ++i)
         if (!counts[i]) excess[i] = 0;
     }
-    for (;;) {
-      RegionTree tree = best_tree(grid, most, options_.price);
-      const std::size_t forbidden = choose_again(tree, grid);
-      if (forbidden == none) return std::nullopt;
-      if (forbidden == 0) return tree;
+    try {
+      for (;;) {
+        RegionTree tree = best_tree(grid, most, options_.price);
+        const std::size_t forbidden = choose_again(tree, grid);
+        if (forbidden == none) return std::nullopt;
+        if (forbidden == 0) return tree;
+      }
+    } catch (const Error& error) {  // facts together exclude what each of them allows
+      if (error.code() != ErrorCode::contradiction) throw;
+      return std::nullopt;
     }
   }
 
