@@ -1,4 +1,4 @@
-// Changes every extent of a graph: in types, attributes and assumptions. Symbols keep their declarations.
+// Changes the extents of a node, in its type and its attribute.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
