@@ -283,7 +283,12 @@ CaseCount Counter::count(const std::string& name, const Graph& graph, const Gpu&
   check_arch(target.arch);
   PipelineOptions options = pipeline_options({});
   options.threads = 1;
-  const Compiled compiled = run_pipeline(graph.ir(), target, options);
+  Compiled compiled = run_pipeline(graph.ir(), target, options);
+  // Of the versions of a segment, the hints take one.
+  std::vector<std::uint32_t> taken;
+  for (const schedule::VersionTable& table : compiled.plan.tables)
+    taken.push_back(version_for(table, [](const Dim& dim) { return dim.hint(); }));
+  compiled.plan = with_versions(compiled.plan, taken);
   const CaseCounter counter(compiled, gpu);
   CaseCount result;
   result.name = name;
