@@ -113,7 +113,7 @@ class Joiner {
   /// by the order of the segments, which no cost changes.
   void judge(const std::vector<SegmentId>& ids) {
     std::vector<std::vector<SegmentId>> by_cost, runs;
-    least_.clear();
+    regional_.clear();
     add_runs_by_cost(ids, by_cost);
     const auto together = [&](SegmentId a, SegmentId b) {
       return std::any_of(by_cost.begin(), by_cost.end(), [&](const std::vector<SegmentId>& run) {
@@ -125,7 +125,7 @@ class Joiner {
       if ((gains || rules_.decide) && !runs.empty()) {
         std::vector<SegmentId> grown = runs.back();
         grown.push_back(id);
-        const std::optional<Chain> whole = regional_kernel(grown);
+        const std::optional<Chain>& whole = regional_kernel(grown);
         if (whole && asked(ir::Question::regional, whole->whole, gains)) {
           runs.back() = std::move(grown);
           continue;
@@ -147,7 +147,7 @@ class Joiner {
   void add_runs_by_cost(const std::vector<SegmentId>& ids, std::vector<std::vector<SegmentId>>& runs) {
     if (ids.size() == 1) return;
     const double apart = seconds_apart(ids);
-    const std::optional<Chain> whole = regional_kernel(ids);
+    const std::optional<Chain>& whole = regional_kernel(ids);
     if (whole && whole->whole.chosen->seconds < apart) return runs.push_back(ids);
     // That one block with the only slice takes longer than many is no news.
     const bool only_slice = whole && whole->whole.chosen->choices.tile.empty() &&
@@ -183,16 +183,12 @@ class Joiner {
     return sum;
   }
 
-  /// The least time of neighbours among the segments that are judged, as one kernel or apart. It is kept,
-  /// since many cuts have the same neighbours.
+  /// The least time of segments, as one kernel or apart.
   double least_seconds(const std::vector<SegmentId>& ids) {
-    const auto [known, added] = least_.try_emplace({ids.front(), ids.size()});
-    if (!added) return known->second;
-    const double apart = known->second = seconds_apart(ids);
+    const double apart = seconds_apart(ids);
     if (ids.size() == 1) return apart;
-    const std::optional<Chain> whole = regional_kernel(ids);
-    if (whole) known->second = std::min(apart, whole->whole.chosen->seconds);
-    return known->second;
+    const std::optional<Chain>& whole = regional_kernel(ids);
+    return whole ? std::min(apart, whole->whole.chosen->seconds) : apart;
   }
 
   /// How the segments may be one kernel.
@@ -203,7 +199,13 @@ class Joiner {
     }
     const std::optional<Chain>& best() const { return by_tiles() ? tiled : sliced; }
   };
-  Regional regional_kernels(const std::vector<SegmentId>& ids) {
+  /// Of neighbours among the segments that are judged. They are kept, since many cuts have the same ones.
+  const Regional& regional_kernels(const std::vector<SegmentId>& ids) {
+    const auto [known, added] = regional_.try_emplace({ids.front(), ids.size()});
+    if (added) known->second = make_regional_kernels(ids);
+    return known->second;
+  }
+  Regional make_regional_kernels(const std::vector<SegmentId>& ids) {
     Chain chain{ids, assembled(cut_, ids)};
     chain.whole.between = between_;
     Regional kernels{.sliced = {}, .tiled = keep_tiles_in_blocks(chain)};
@@ -219,16 +221,16 @@ class Joiner {
   }
 
   /// Of slices or of halo tiles, whichever takes less. None where no kernel can run the segments in this way.
-  std::optional<Chain> regional_kernel(const std::vector<SegmentId>& ids) {
+  const std::optional<Chain>& regional_kernel(const std::vector<SegmentId>& ids) {
     return regional_kernels(ids).best();
   }
 
   /// The kernel of segments that can be one.
   Chain made(const std::vector<SegmentId>& ids) {
-    Regional kernels = regional_kernels(ids);
+    const Regional& kernels = regional_kernels(ids);
     if (!kernels.sliced || !kernels.tiled) return kernels.best().value();
     const bool tile = asked(ir::Question::tile, kernels.tiled->whole, kernels.by_tiles());
-    return std::move(tile ? kernels.tiled : kernels.sliced).value();
+    return (tile ? kernels.tiled : kernels.sliced).value();
   }
 
   /// Equal segments are asked for once.
@@ -493,7 +495,7 @@ class Joiner {
   std::map<int, std::size_t> beside_;  // by level: kernels that may share a launch
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
-  std::map<std::pair<SegmentId, std::size_t>, double> least_;  // seconds, by a run's first segment and length
+  std::map<std::pair<SegmentId, std::size_t>, Regional> regional_;  // by a run's first segment and length
   std::vector<Refusal> refusals_;
   std::function<CanonicalSegment(const Segment&)> form_of_;
   std::unordered_map<std::uint64_t, std::vector<std::pair<CanonicalSegment, std::optional<Chosen>>>> chosen_;

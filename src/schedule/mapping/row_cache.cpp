@@ -2,9 +2,10 @@
 #include "schedule/mapping/row_cache.hpp"
 
 #include <algorithm>
+#include <fuse/error.hpp>
+#include <limits>
 #include <map>
-#include <unordered_map>
-#include <unordered_set>
+#include <optional>
 
 namespace fuse::schedule {
 namespace {
@@ -15,7 +16,12 @@ using ir::Relation;
 class Finder {
  public:
   Finder(const ir::Graph& graph, const Phase& phase, bool loads_alone)
-      : graph_(graph), loads_alone_(loads_alone), phase_(phase), stages_(phase.stages) {
+      : graph_(graph),
+        loads_alone_(loads_alone),
+        phase_(phase),
+        stages_(phase.stages),
+        first_(places(), no_pass),
+        worth_(places()) {
     const ir::Node& dominant = graph[schedule::dominant(phase)];
     if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
   }
@@ -26,12 +32,12 @@ class Finder {
     int sum = 0;
     for (const Stage& stage : stages_) sum += stage.maximum ? rescaled : 1;
     for (int pass = 0; pass <= last_pass(stages_); ++pass) {
-      walk(pass, [&](NodeId id) {
+      walk(pass, [&](NodeId id, std::size_t place) {
         const auto is_taken = [&](const CachedValue& each) {
           return each.node == id && each.first < pass && pass <= each.last;
         };
         if (std::any_of(cached.begin(), cached.end(), is_taken)) return true;
-        if (is_inside(id)) sum += info(graph_[id].op).has(ir::Trait::costly) ? costly : 1;
+        if (is_inside(place)) sum += info(graph_[id].op).has(ir::Trait::costly) ? costly : 1;
         return false;
       });
     }
@@ -41,10 +47,10 @@ class Finder {
   std::vector<CachedValue> run() {
     const int last = last_pass(stages_);
     for (int pass = 0; pass <= last; ++pass) {
-      if (pass > 0) walk(pass, [&](NodeId id) { return needed(id, pass); });
+      if (pass > 0) walk(pass, [&](NodeId id, std::size_t place) { return needed(id, place, pass); });
       if (pass == last) break;
-      walk(pass, [&](NodeId id) {
-        first_.emplace(id, pass);
+      walk(pass, [&](NodeId, std::size_t place) {
+        first_[place] = std::min(first_[place], pass);
         return false;
       });
     }
@@ -63,41 +69,56 @@ class Finder {
       if (stage.pass != pass || !walks(stage.form)) continue;
       work.push_back(element_of(graph_, stage));
     }
-    std::unordered_set<NodeId> seen;
+    std::vector<bool> seen(places());
     while (!work.empty()) {
       const NodeId id = work.back();
       work.pop_back();
-      if (!seen.insert(id).second || stops(id)) continue;
-      if (!is_inside(id) || info(graph_[id].op).relation != Relation::identity) continue;
+      const std::size_t place = place_of(id);
+      if (seen[place]) continue;
+      seen[place] = true;
+      if (stops(id, place) || !is_inside(place) || info(graph_[id].op).relation != Relation::identity)
+        continue;
       work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
     }
   }
 
-  bool is_inside(NodeId id) const { return std::binary_search(phase_.nodes.begin(), phase_.nodes.end(), id); }
+  /// What a walk meets has a place: the phase's nodes, then its inputs.
+  std::size_t places() const { return phase_.nodes.size() + phase_.inputs.size(); }
+  std::size_t place_of(NodeId id) const {
+    const auto node = std::lower_bound(phase_.nodes.begin(), phase_.nodes.end(), id);
+    if (node != phase_.nodes.end() && *node == id)
+      return static_cast<std::size_t>(node - phase_.nodes.begin());
+    const auto input = std::lower_bound(phase_.inputs.begin(), phase_.inputs.end(), id);
+    if (input == phase_.inputs.end() || *input != id)
+      throw Error({.kind = ErrorKind::internal,
+                   .code = ErrorCode::internal,
+                   .message = "row cache: a walk leaves its phase"});
+    return phase_.nodes.size() + static_cast<std::size_t>(input - phase_.inputs.begin());
+  }
+  bool is_inside(std::size_t place) const { return place < phase_.nodes.size(); }
 
   /// Notes that the pass takes the element from the pass that computed it first, if that is worth while.
-  bool needed(NodeId id, int pass) {
-    const auto first = first_.find(id);
-    if (first == first_.end() || !worth(id)) return false;
-    last_[{first->second, id}] = pass;
+  bool needed(NodeId id, std::size_t place, int pass) {
+    if (first_[place] == no_pass || !worth(id)) return false;
+    last_[{first_[place], id}] = pass;
     return true;
   }
 
   /// Whether it takes a load of the tensor's size, or a costly op.
   bool worth(NodeId id) {
-    const auto known = worth_.find(id);
-    if (known != worth_.end()) return known->second;
+    const std::size_t place = place_of(id);
+    if (worth_[place]) return *worth_[place];
     const ir::Node& node = graph_[id];
     const Relation relation = info(node.op).relation;
     bool result = false;
-    if (std::binary_search(phase_.inputs.begin(), phase_.inputs.end(), id)) {
+    if (!is_inside(place)) {
       result = node.type.dims == dims_;
     } else if (relation == Relation::identity) {
       result = !loads_alone_ && computes_much(node);
     } else {
       result = relation != Relation::none && relation != Relation::broadcast;
     }
-    return worth_[id] = result;
+    return *(worth_[place] = result);
   }
 
   bool computes_much(const ir::Node& node) {
@@ -110,9 +131,10 @@ class Finder {
   const Phase& phase_;  // its nodes and inputs are in graph order
   const std::vector<Stage>& stages_;
   std::vector<Dim> dims_;
-  std::unordered_map<NodeId, int> first_;       // the pass that computes it first
+  static constexpr int no_pass = std::numeric_limits<int>::max();
+  std::vector<int> first_;                      // by place: the pass that computes it first
   std::map<std::pair<int, NodeId>, int> last_;  // last pass that needs it, by first pass and node
-  std::unordered_map<NodeId, bool> worth_;
+  std::vector<std::optional<bool>> worth_;      // by place
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include "schedule/regional/slices.hpp"
 
 #include <algorithm>
-#include <unordered_map>
+#include <deque>
 #include <unordered_set>
 #include <utility>
 
@@ -70,16 +70,18 @@ class InSlice {
     });
   }
 
-  /// Several ops read a value, and several values are operands of an op.
+  /// The values of a phase have few shapes.
   const std::optional<Positions>& outer_dims_of(NodeId id) {
-    const auto [found, added] = known_.try_emplace(id);
-    if (added) found->second = outer_dims(graph_[id].type.dims, count_);
+    const std::vector<Dim>& dims = graph_[id].type.dims;
+    auto found =
+        std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return *each.first == dims; });
+    if (found == known_.end()) found = known_.emplace(found, &dims, outer_dims(dims, count_));
     return found->second;
   }
 
   const ir::Graph& graph_;
   const Dim& count_;
-  std::unordered_map<NodeId, std::optional<Positions>> known_{};
+  std::deque<std::pair<const std::vector<Dim>*, std::optional<Positions>>> known_{};
 };
 
 /// The dims of a phase's loops, and which of them it reduces or scans.

@@ -29,7 +29,7 @@ class Walker {
  public:
   /// `walked`: elements that the loops visit. `tested`: a kernel may ask whether symbols are multiples.
   Walker(const ir::Graph& graph, const Phase& phase, std::int64_t walked, bool tested = false)
-      : graph_(graph), walked_(walked), tested_(tested), inputs_(phase.inputs.begin(), phase.inputs.end()) {}
+      : graph_(graph), walked_(walked), tested_(tested), inputs_(phase.inputs) {}
 
   /// Visits what neighbouring elements of the value are computed from; false where some of it lies apart.
   bool visit(NodeId root) {
@@ -39,8 +39,9 @@ class Walker {
       work.pop_back();
       if (!seen_.insert(id).second) continue;
       const ir::Node& node = graph_[id];
-      narrow(node, inputs_.contains(id));
-      if (inputs_.contains(id)) continue;
+      const bool in_memory = std::binary_search(inputs_.begin(), inputs_.end(), id);
+      narrow(node, in_memory);
+      if (in_memory) continue;
       if (info(node.op).relation == Relation::reduce) return false;
       for (std::size_t i = 0; i < node.operands.size(); ++i) {
         const Neighbours neighbours = of_operand(node, i);
@@ -192,7 +193,7 @@ class Walker {
   const ir::Graph& graph_;
   const std::int64_t walked_;
   const bool tested_;
-  const std::unordered_set<NodeId> inputs_;
+  const std::vector<NodeId>& inputs_;  // in graph order
   std::vector<Dim> asked_;
   std::unordered_set<NodeId> seen_;
   int width_ = most_vector_elements;
