@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,8 @@ class Planter:
             words = {token.spelling for token, _ in zip(cursor.get_tokens(), range(6))}
             if words & {'constexpr', 'consteval'}:
                 return
+        if cursor.kind == Kind.DECL_STMT and re.match(rb'(static )?constexpr\b', self.text[cursor.extent.start.offset:]):
+            return  # its second name and those after it do not say so themselves
         if cursor.kind in (Kind.CXX_METHOD, Kind.CONSTRUCTOR) and self.is_defaulted(cursor):
             return
         constant = cursor.kind == Kind.IF_STMT and self.source(cursor).startswith('if constexpr')
