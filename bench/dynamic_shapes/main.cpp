@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "bench_arguments.hpp"
+#include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "dynamic_shapes/dynamic_graphs.hpp"
 #include "ir/graph/rewrite_dims.hpp"
 #include "ir/graph/verify.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/versions/narrowed.hpp"
+#include "target/step_cost.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -28,11 +30,17 @@ constexpr double most_bytes = 8e9;  // of all values of a graph at a shape
 
 void print_help() {
   fmt::print(
-      "dynamic_shapes [--shapes N] [--seed S] [--profile NAME] [--versions N] [--only PART,..]\n"
-      "One build for every shape, with N versions of a kernel at most (8), beside a build for each of N "
-      "random\n"
-      "shapes (200), by the cost model.\n");
+      "dynamic_shapes [--shapes N] [--seed S] [--profile NAME] [--versions N] [--builds N] [--only PART,..]\n"
+      "One executable for every shape, of at most N builds (4) with at most N versions of a kernel (8), "
+      "beside "
+      "a\n"
+      "build for each of N random shapes (200), by the cost model.\n");
 }
+
+struct Settings {
+  int versions = 8, builds = 4, shapes = 200;
+  std::uint64_t seed = 34;
+};
 
 double seconds_of_cpu() {
   timespec now{};
@@ -61,6 +69,30 @@ struct Cost {
   double launches = 0, bytes = 0, seconds = 0;
 };
 
+/// Of a step that is no kernel of a schedule.
+double seconds_of_step(const schedule::Step& step, const schedule::Plan& plan, const DimValues& dims,
+                       const Target& target) {
+  double bytes = 0;
+  for (const std::vector<schedule::ValueId>* ids : {&step.reads, &step.writes}) {
+    for (const schedule::ValueId id : *ids) {
+      const schedule::PlanValue& value = plan.values[id];
+      bytes += static_cast<double>(value_of(product(value.dims), dims)) *
+               static_cast<double>(size_of(value.dtype));
+    }
+  }
+  const auto whole = static_cast<std::int64_t>(bytes);
+  if (const auto* gemm = std::get_if<schedule::GemmStep>(&step.work)) {
+    const auto at = [&](const Dim& dim) { return value_of(dim, dims); };
+    const auto& layout = gemm->layout ? gemm->layout : gemm->layout_a ? gemm->layout_a : gemm->layout_b;
+    const double more = layout ? static_cast<double>(at(layout->outer) - 1) : 0;
+    return schedule::gemm_cost(whole, at(gemm->batch), at(gemm->m), at(gemm->n), at(gemm->k), target)
+               .seconds +
+           more * target.launch_seconds;
+  }
+  const bool copies = std::holds_alternative<schedule::CopyStep>(step.work);
+  return copies ? schedule::transfer_cost(whole, target).seconds : 0;
+}
+
 Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& target) {
   Cost cost;
   std::vector<std::uint32_t> taken;
@@ -76,6 +108,7 @@ Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& targ
     cost.launches += !std::holds_alternative<schedule::MemsetStep>(step.work);
     for (const schedule::ValueId id : step.reads) cost.bytes += bytes(id);
     for (const schedule::ValueId id : step.writes) cost.bytes += bytes(id);
+    cost.seconds += seconds_of_step(step, plan, dims, target);
   }
   std::size_t table = 0;
   for (std::size_t i = 0; i < compiled.schedules.size();) {
@@ -148,37 +181,50 @@ struct Ratios {
 
 double ratio_of(double a, double b) { return b == 0 ? 1 : a / b; }
 
-std::string versions_text(const Compiled& compiled) {
-  std::size_t segments = 0, most = 1;
-  for (std::size_t i = 0; i < compiled.segment_of.size(); ++i)
-    segments += i == 0 || compiled.segment_of[i] != compiled.segment_of[i - 1];
-  for (const schedule::Versions& versions : compiled.versions) most = std::max(most, versions.each.size());
-  return fmt::format("{:.2f} (most {})",
-                     static_cast<double>(compiled.schedules.size()) / static_cast<double>(segments), most);
+/// Builds, and the versions of a kernel in them.
+std::string versions_text(const CompiledBuilds& builds) {
+  std::size_t segments = 0, schedules = 0, most = 1;
+  for (const Compiled& compiled : builds.each) {
+    for (std::size_t i = 0; i < compiled.segment_of.size(); ++i)
+      segments += i == 0 || compiled.segment_of[i] != compiled.segment_of[i - 1];
+    schedules += compiled.schedules.size();
+    for (const schedule::Versions& versions : compiled.versions) most = std::max(most, versions.each.size());
+  }
+  return fmt::format("{} x {:.2f} (most {})", builds.each.size(),
+                     static_cast<double>(schedules) / static_cast<double>(segments), most);
 }
 
-void measure(const DynamicGraph& each, int versions, int shapes, std::uint64_t seed, const Target& target) {
-  const auto compiled_with = [&](int most, double& seconds) {
+const Compiled& build_for(const CompiledBuilds& builds, const DimValues& dims) {
+  return builds.each[version_for(builds.regions.table, [&](const Dim& dim) { return value_of(dim, dims); })];
+}
+
+void measure(const DynamicGraph& each, const Settings& settings, const Target& target) {
+  const auto compiled_with = [&](int versions, int builds, double& seconds) {
     const double start = seconds_of_cpu();
-    Compiled compiled = run_pipeline(each.graph.ir(), target, {.versions = {.most = most}});
+    CompiledBuilds compiled =
+        run_builds(each.graph.ir(), target, pipeline_options({.versions = versions, .builds = builds}));
     seconds = seconds_of_cpu() - start;
     return compiled;
   };
   double plain_seconds = 0, planning = 0;
-  const Compiled one = compiled_with(1, plain_seconds), several = compiled_with(versions, planning);
+  const CompiledBuilds one = compiled_with(1, 1, plain_seconds),
+                       several = compiled_with(settings.versions, settings.builds, planning);
+  const int shapes = settings.shapes;
+  const std::uint64_t seed = settings.seed;
   std::mt19937_64 random(seed);
   Ratios launches, bytes, seconds, seconds_of_one;
   for (int i = 0; i < shapes; ++i) {
     const DimValues dims = drawn(each.graph.ir(), random);
     const Cost best = cost_at(run_pipeline(fixed(each.graph.ir(), dims), target), {}, target);
-    const Cost dynamic = cost_at(several, dims, target), single = cost_at(one, dims, target);
+    const Cost dynamic = cost_at(build_for(several, dims), dims, target),
+               single = cost_at(build_for(one, dims), dims, target);
     launches.add(ratio_of(dynamic.launches, best.launches), dims);
     bytes.add(ratio_of(dynamic.bytes, best.bytes), dims);
     seconds.add(ratio_of(dynamic.seconds, best.seconds), dims);
     seconds_of_one.add(ratio_of(single.seconds, best.seconds), dims);
   }
   fmt::print(
-      "{:28} {:16} {:5.2f} {:5.2f}   {:5.3f} {:5.3f}   {:5.3f} {:6.3f}   {:6.3f} {:7.3f}   {:5.0f} {:5.0f}   "
+      "{:28} {:20} {:5.2f} {:5.2f}   {:5.3f} {:5.3f}   {:5.3f} {:6.3f}   {:6.3f} {:7.3f}   {:5.0f} {:5.0f}   "
       "{}\n",
       each.name, versions_text(several), launches.mean(), launches.worst, bytes.mean(), bytes.worst,
       seconds.mean(), seconds.worst, seconds_of_one.mean(), seconds_of_one.worst, 1e3 * plain_seconds,
@@ -192,27 +238,28 @@ void measure(const DynamicGraph& each, int versions, int shapes, std::uint64_t s
 int main(int argc, char** argv) {
   using namespace fuse;         // NOLINT
   using namespace fuse::bench;  // NOLINT
-  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", only;
+  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", builds = "4", only;
   read_arguments(argc, argv,
                  {{.name = "--shapes", .value = &shapes},
                   {.name = "--seed", .value = &seed},
                   {.name = "--profile", .value = &profile},
                   {.name = "--versions", .value = &versions},
+                  {.name = "--builds", .value = &builds},
                   {.name = "--only", .value = &only}},
                  print_help);
   fmt::print(
       "profile {}, seed {}, {} shapes; each ratio: one build to a build for the shape, mean and worst\n\n",
       profile, seed, shapes);
-  fmt::print("{:28} {:16} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "versions", "launches",
-             "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
+  fmt::print("{:28} {:20} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "builds x versions",
+             "launches", "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
+  const Settings settings{std::stoi(versions), std::stoi(builds), std::stoi(shapes), std::stoull(seed)};
   for (const DynamicGraph& each : dynamic_graphs()) {
     const std::vector<std::string> parts = parts_of(only);
     const bool wanted =
         parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
           return each.name.find(part) != std::string::npos;
         });
-    if (wanted)
-      measure(each, std::stoi(versions), std::stoi(shapes), std::stoull(seed), target_profile(profile));
+    if (wanted) measure(each, settings, target_profile(profile));
   }
   return 0;
 }

@@ -69,11 +69,21 @@ std::int64_t bytes_before_use(const std::vector<WeightedInstruction>& code) {
   return most;
 }
 
+/// An extent at the declared hints: versions of a kernel have others.
+std::int64_t hint_at(const Compiled& compiled, const Dim& dim) {
+  if (dim.is_constant()) return dim.constant();
+  return dim.evaluate([&](std::string_view name) {
+    const auto symbol = std::find_if(compiled.graph.symbols.begin(), compiled.graph.symbols.end(),
+                                     [&](const ir::Symbol& each) { return each.name == name; });
+    return Dim::symbol(symbol->name, symbol->range).hint();
+  });
+}
+
 class CaseCounter {
  public:
   CaseCounter(const Compiled& compiled, const Gpu& gpu) : compiled_(compiled), gpu_(gpu) {}
 
-  std::int64_t at_hint(const Dim& dim) const { return dim.hint(); }
+  std::int64_t at_hint(const Dim& dim) const { return hint_at(compiled_, dim); }
 
   std::int64_t elements_of(const schedule::PlanValue& value) const {
     std::int64_t elements = 1;
@@ -287,7 +297,7 @@ CaseCount Counter::count(const std::string& name, const Graph& graph, const Gpu&
   // Of the versions of a segment, the hints take one.
   std::vector<std::uint32_t> taken;
   for (const schedule::VersionTable& table : compiled.plan.tables)
-    taken.push_back(version_for(table, [](const Dim& dim) { return dim.hint(); }));
+    taken.push_back(version_for(table, [&](const Dim& dim) { return hint_at(compiled, dim); }));
   compiled.plan = with_versions(compiled.plan, taken);
   const CaseCounter counter(compiled, gpu);
   CaseCount result;

@@ -68,6 +68,10 @@ struct CompileOptions {
   /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints, so that sums add
   /// in one order for all dims. Decisions give one way for all dims, too.
   int versions = 8;
+  /// The most times that the graph is compiled for graphs with symbols, 1 to 8, each for a part of the range
+  /// of its dims, where another cut into kernels is better there; `prepare` takes one by the dims. 1: the cut
+  /// for the hints serves all dims, as with decisions.
+  int builds = 4;
   /// How the graph is cut and how kernels and runs proceed, as a text that `fusec plan --decisions` or `fusec
   /// run --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is
   /// decided by cost. compile throws parse for a text that is none, and invalid_argument for one of another

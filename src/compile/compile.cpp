@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/json_reader.hpp"
+#include "compile/builds/builds.hpp"
 #include "compile/cache/cache_key.hpp"
 #include "compile/cache/compile_cache.hpp"
 #include "compile/cache/disk_cache.hpp"
@@ -19,6 +20,7 @@
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/device/toolchain.hpp"
 #include "runtime/reference/reference_run.hpp"
+#include "runtime/saved/plan_file.hpp"
 
 namespace fuse {
 namespace runtime {
@@ -27,45 +29,47 @@ namespace {
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is added.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
-               max_inputs, versions, decisions, skip_unfit_decisions, threads, streams, cache] = options;
+               max_inputs, versions, builds, decisions, skip_unfit_decisions, threads, streams, cache] =
+      options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
       "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
       "\"stitch\": {}, \"schemes\": {}, \"search\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, "
-      "\"versions\": {}, \"streams\": {}, "
+      "\"versions\": {}, \"builds\": {}, \"streams\": {}, "
       "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
       relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
-      static_cast<int>(schemes), search, grid_barriers, max_inputs, versions, streams, json_string(decisions),
-      skip_unfit_decisions);
+      static_cast<int>(schemes), search, grid_barriers, max_inputs, versions, builds, streams,
+      json_string(decisions), skip_unfit_decisions);
 }
 
 class Stages final : public Origin {
  public:
-  Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
+  Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const CompiledBuilds> compiled,
          const CompileOptions& options = {})
       : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
-  /// The stages of a program that another process made: compiled again, up to the text, when they are asked
+  /// The stages of programs that another process made: compiled again, up to the text, when they are asked
   /// for.
-  Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
+  Stages(std::shared_ptr<const ir::Graph> graph, std::function<CompiledBuilds()> make,
          const CompileOptions& options)
       : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
 
   std::string explain(const Executable::Impl& impl) const override {
-    return runtime::explain(impl, stages());
+    return runtime::explain(impl, builds());
   }
   const std::string& source() const override {
     std::call_once(text_made_, [this] {
-      if (const codegen::Source& source = stages().source; !source.kernels.empty()) text_ = source.text();
+      const CompiledBuilds& builds = this->builds();
+      for (std::size_t i = 0; i < builds.each.size(); ++i) {
+        const codegen::Source& source = builds.each[i].source;
+        if (source.kernels.empty()) continue;
+        if (builds.each.size() > 1) text_ += fmt::format("// {}\n", build_text(builds.regions, i));
+        text_ += source.text();
+      }
     });
     return text_;
   }
-  const Compiled& stages() const override {
-    std::call_once(compiled_made_, [this] {
-      if (!compiled_) compiled_ = std::make_shared<const Compiled>(make_());
-    });
-    return *compiled_;
-  }
+  const Compiled& stages() const override { return builds().each.front(); }
   std::string graph() const override { return ir::print(*graph_); }
   std::string options() const override { return options_json(options_); }
   Status evaluate(const Prepared::Impl& prepared,
@@ -74,11 +78,18 @@ class Stages final : public Origin {
   }
 
  private:
+  const CompiledBuilds& builds() const {
+    std::call_once(compiled_made_, [this] {
+      if (!compiled_) compiled_ = std::make_shared<const CompiledBuilds>(make_());
+    });
+    return *compiled_;
+  }
+
   const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
   const CompileOptions options_;
-  const std::function<Compiled()> make_;
+  const std::function<CompiledBuilds()> make_;
   mutable std::once_flag compiled_made_, text_made_;
-  mutable std::shared_ptr<const Compiled> compiled_;
+  mutable std::shared_ptr<const CompiledBuilds> compiled_;
   mutable std::string text_;
 };
 
@@ -95,6 +106,7 @@ std::shared_ptr<const Module> loaded_by(const Load& load, const Compiled& compil
   }
 }
 
+/// The kernels of one of the builds.
 std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& compiled, Backend& backend,
                                      int threads) {
   if (compiled->source.kernels.empty()) return nullptr;
@@ -108,29 +120,41 @@ std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& comp
   return module;
 }
 
-CompiledGraph compiled_graph(std::shared_ptr<const ir::Graph> graph, Compiled compiled, Backend& backend,
-                             const CompileOptions& options) {
-  auto stages = std::make_shared<const Compiled>(std::move(compiled));
-  auto program = std::make_shared<const Program>(program_of(*graph, *stages));
-  std::shared_ptr<const Module> module = loaded(stages, backend, options.threads);
-  return {std::make_shared<const Stages>(std::move(graph), std::move(stages), options), std::move(program),
-          std::move(module)};
+/// Builds without their functions; `load` gives the kernels of each.
+std::vector<Build> builds_of(
+    const ir::Graph& graph, const std::shared_ptr<const CompiledBuilds>& compiled,
+    const std::function<std::shared_ptr<const Module>(const std::shared_ptr<const Compiled>&)>& load) {
+  std::vector<Build> builds;
+  for (const Compiled& each : compiled->each) {
+    const bool everywhere = builds.empty();
+    Program program =
+        program_of(everywhere ? graph : graph_of(graph, compiled->regions.each[builds.size()]), each);
+    if (everywhere) program.builds = compiled->regions.table;
+    verify(program);  // before its kernels are compiled
+    builds.push_back({std::make_shared<const Program>(std::move(program)), load({compiled, &each})});
+  }
+  return builds;
+}
+
+CompiledGraph compiled_graph(std::shared_ptr<const ir::Graph> graph, CompiledBuilds compiled,
+                             Backend& backend, const CompileOptions& options) {
+  auto stages = std::make_shared<const CompiledBuilds>(std::move(compiled));
+  std::vector<Build> builds = builds_of(*graph, stages, [&](const std::shared_ptr<const Compiled>& each) {
+    return loaded(each, backend, options.threads);
+  });
+  return {std::make_shared<const Stages>(std::move(graph), std::move(stages), options), std::move(builds)};
 }
 
 /// What an earlier process left for this graph, if it can be loaded.
 std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string& key,
                                        const std::shared_ptr<const ir::Graph>& graph, Backend& backend,
-                                       const std::function<Compiled()>& make, const CompileOptions& options) {
+                                       const std::function<CompiledBuilds()>& make,
+                                       const CompileOptions& options) {
   std::optional<SavedTarget> found = disk.find(key);
   if (!found) return std::nullopt;
   try {
-    Runnable runnable = runtime::runnable(std::move(*found), disk.directory());
-    std::shared_ptr<const Module> module;
-    if (!runnable.program.kernels.empty()) {
-      module = backend.load_binary(std::make_shared<const Binary>(std::move(runnable.binary)));
-    }
     return CompiledGraph{std::make_shared<const Stages>(graph, make, options),
-                         std::make_shared<const Program>(std::move(runnable.program)), std::move(module)};
+                         loaded_builds(runnable(std::move(*found), disk.directory()), backend)};
   } catch (const Error&) {
     return std::nullopt;  // whatever is wrong with it: a new one is made, and replaces it
   }
@@ -150,7 +174,7 @@ CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
                       const CompileOptions& options) {
   const PipelineOptions pipeline = options_on(backend, options);
   const auto make = [graph, pipeline, target = backend.target()] {
-    return run_pipeline(*graph, target, pipeline);
+    return run_builds(*graph, target, pipeline);
   };
   if (!options.cache) return compiled_graph(std::move(graph), make(), backend, options);
   const DiskCache disk = DiskCache::open();
@@ -166,22 +190,27 @@ CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
   }
   ++cache.disk_misses;
   CompiledGraph made = compiled_graph(graph, make(), backend, options);
-  const Binary none;
-  cache.note_disk(
-      disk.insert(key, fmt::format("{} for {}", graph->name, backend.target().name),
-                  saved_target(backend.fits(), *made.program, made.module ? *made.module->binary : none)));
+  cache.note_disk(disk.insert(key, fmt::format("{} for {}", graph->name, backend.target().name),
+                              saved_target(backend.fits(), made.builds)));
   return made;
+}
+
+std::shared_ptr<const CompiledBuilds> one_build(Compiled compiled) {
+  auto builds = std::make_shared<CompiledBuilds>();
+  builds->regions.each.emplace_back();
+  builds->each.push_back(std::move(compiled));
+  return builds;
 }
 
 /// The reference device has no kernels: it evaluates the graph.
 Executable evaluated(std::shared_ptr<const ir::Graph> graph, const Device& device) {
-  auto compiled = std::make_shared<Compiled>();
-  compiled->guards = analysis::guards_of(*graph);
-  compiled->graph = *graph;
+  Compiled compiled;
+  compiled.guards = analysis::guards_of(*graph);
+  compiled.graph = *graph;
   auto program = std::make_shared<Program>();
-  program->signature = signature_of(*graph, compiled->guards);
-  auto stages = std::make_shared<Stages>(std::move(graph), std::move(compiled));
-  return make_executable(device, std::move(program), std::move(stages), nullptr);
+  program->signature = signature_of(*graph, compiled.guards);
+  return make_executable(device, std::make_shared<Stages>(std::move(graph), one_build(std::move(compiled))),
+                         {{std::move(program)}});
 }
 
 }  // namespace
@@ -190,14 +219,21 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
                            std::unique_ptr<Module> module) {
   auto user = std::make_shared<const ir::Graph>(std::move(graph));
   if (device.kind() == DeviceKind::reference) return evaluated(std::move(user), device);
-  schedule::verify(compiled.plan);
-  auto stages = std::make_shared<const Compiled>(std::move(compiled));
-  auto program = std::make_shared<const Program>(program_of(*user, *stages));
-  verify(*program);
-  std::shared_ptr<const Module> own = std::move(module);
-  if (!own) own = loaded(stages, *device.backend(), 0);
-  return make_executable(device, std::move(program),
-                         std::make_shared<const Stages>(std::move(user), std::move(stages)), std::move(own));
+  CompiledBuilds builds{.regions = {.each = {{}}}, .each = {}};
+  builds.each.push_back(std::move(compiled));
+  return make_executable(std::move(user), std::move(builds), device, std::move(module));
+}
+
+Executable make_executable(std::shared_ptr<const ir::Graph> graph, CompiledBuilds compiled,
+                           const Device& device, std::unique_ptr<Module> module) {
+  for (const Compiled& each : compiled.each) schedule::verify(each.plan);
+  auto stages = std::make_shared<const CompiledBuilds>(std::move(compiled));
+  const std::shared_ptr<const Module> own = std::move(module);
+  std::vector<Build> builds = builds_of(*graph, stages, [&](const std::shared_ptr<const Compiled>& each) {
+    return own ? own : loaded(each, *device.backend(), 0);
+  });
+  return make_executable(device, std::make_shared<const Stages>(std::move(graph), std::move(stages)),
+                         std::move(builds));
 }
 
 Executable make_executable(Compiled compiled, const Device& device) {
@@ -215,16 +251,14 @@ Executable compile_candidate(const Graph& graph, const Device& device, const Com
   resolved.fault = fault_text(options);
   PipelineOptions how = options_on(backend, resolved);
   how.place = place;
-  auto stages = std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), how));
-  auto program = std::make_shared<const Program>(program_of(*user, *stages));
+  const auto stages = one_build(run_pipeline(*user, backend.target(), how));
   const Load load = [&](const codegen::Source& source) {
     Binary binary = build_new_kernels(toolchain, source, resolved.threads);
     return backend.load_binary(std::make_shared<const Binary>(std::move(binary)));
   };
-  std::shared_ptr<const Module> module = loaded_by(load, *stages);
-  return make_executable(device, std::move(program),
-                         std::make_shared<const Stages>(user, std::move(stages), resolved),
-                         std::move(module));
+  std::vector<Build> builds = builds_of(
+      *user, stages, [&](const std::shared_ptr<const Compiled>& each) { return loaded_by(load, *each); });
+  return make_executable(device, std::make_shared<const Stages>(user, stages, resolved), std::move(builds));
 }
 
 }  // namespace runtime
@@ -252,7 +286,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
     made = std::make_shared<const runtime::CompiledGraph>(runtime::made_of(user, backend, resolved));
     cache.stages.insert(std::move(key), made);
   }
-  return runtime::make_executable(device, made->program, made->origin, made->module);
+  return runtime::make_executable(device, made->origin, made->builds);
 }
 
 }  // namespace v0

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/execute/executable_impl.hpp"
 
@@ -16,6 +17,9 @@ namespace fuse::runtime {
 Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
                            std::unique_ptr<Module> module = nullptr);
 Executable make_executable(Compiled compiled, const Device& device);
+/// The same with several builds; `module` has the kernels of all.
+Executable make_executable(std::shared_ptr<const ir::Graph> graph, CompiledBuilds compiled,
+                           const Device& device, std::unique_ptr<Module> module = nullptr);
 
 /// As fuse::compile, for one of many ways to run a graph: kernels that an earlier one had are not compiled
 /// again, and nothing is kept that would displace what other executables share.
@@ -24,6 +28,6 @@ Executable compile_candidate(const Graph&, const Device&, const CompileOptions&,
                              const std::function<schedule::RunDecision(const schedule::Plan&)>& place = {});
 
 /// Executable::explain, from stages.
-std::string explain(const Executable::Impl&, const Compiled&);
+std::string explain(const Executable::Impl&, const CompiledBuilds&);
 
 }  // namespace fuse::runtime

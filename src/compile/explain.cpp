@@ -140,8 +140,8 @@ class Explainer {
 
 }  // namespace
 
-std::string explain(const Executable::Impl& impl, const Compiled& compiled) {
-  const Signature& signature = impl.program->signature;
+std::string explain(const Executable::Impl& impl, const CompiledBuilds& builds) {
+  const Signature& signature = impl.signature();
   std::string text = fmt::format("graph {} on {}\n", signature.name, impl.device.name());
   for (std::size_t i = 0; i < signature.slots.size(); ++i) {
     const Slot& slot = signature.slots[i];
@@ -154,8 +154,15 @@ std::string explain(const Executable::Impl& impl, const Compiled& compiled) {
            fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",
                        signature.values);
   }
-  text += decisions_line(compiled);
-  return text + Explainer(compiled).run();
+  const std::size_t count = builds.each.size();
+  if (count > 1)
+    text += fmt::format("one of {} builds by the dims:\n", count) +
+            to_string(builds.regions.table, "  ", "build");
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 1) text += build_text(builds.regions, i) + '\n';
+    text += decisions_line(builds.each[i]) + Explainer(builds.each[i]).run();
+  }
+  return text;
 }
 
 }  // namespace fuse::runtime

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/facts.hpp"
+#include "base/quoting.hpp"
 #include "compile/signature_of.hpp"
 
 namespace fuse::runtime {
@@ -63,6 +64,52 @@ void check_extents_agree(const ir::Graph& graph, const Program& program) {
   }
 }
 
+/// The text of a kernel, without its name.
+std::string kernel_text(const codegen::Source& source, std::uint32_t kernel) {
+  if (source.starts.empty()) return fmt::format("{}", kernel);  // one of a text that is not cut
+  const std::size_t begin = source.starts.at(kernel);
+  const std::size_t end = kernel + 1 < source.starts.size() ? source.starts[kernel + 1] : source.body.size();
+  std::string text = source.body.substr(begin, end - begin);
+  const std::string& name = source.kernels.at(kernel).name;
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;) text.erase(at, name.size());
+  return text;
+}
+
+/// Program::setup.
+std::string setup_text(const schedule::Plan& plan, const codegen::Source& source) {
+  if (plan.setup.empty()) return {};
+  std::string text;
+  std::vector<std::string> names(plan.values.size());
+  const std::vector<bool> used = schedule::used_by_setup(plan);
+  std::size_t count = 0;
+  for (std::size_t id = 0; id < plan.values.size(); ++id) {
+    if (!used[id]) continue;
+    const schedule::PlanValue& value = plan.values[id];
+    const bool given = value.kind == schedule::PlanValue::Kind::parameter;
+    names[id] = given ? in_quotes(value.name) : fmt::format("{}", count++);
+    text += fmt::format("{} {} {}", static_cast<int>(value.kind), names[id],
+                        ir::to_string(ir::Type{value.dtype, value.dims}));
+    if (value.inside)
+      text += fmt::format(" in {} at {}", names[value.inside->whole], value.inside->offset_bytes.to_string());
+    text += '\n';
+  }
+  for (const schedule::Step& step : plan.setup) {
+    text += fmt::format("{}:", step.work.index());
+    for (const std::vector<schedule::ValueId>* values : {&step.reads, &step.writes})
+      for (const schedule::ValueId id : *values) text += ' ' + names[id];
+    if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
+      text += fmt::format(" grid {}", work->grid.to_string());
+      for (const schedule::ValueId id : work->buffers) text += ' ' + names[id];
+      for (const Dim& extent : work->extents) text += ' ' + extent.to_string();
+      text += '\n' + kernel_text(source, work->kernel);
+    } else if (const auto* gemm = std::get_if<schedule::GemmStep>(&step.work)) {
+      text += fmt::format(" {} {}", gemm->transpose_a, gemm->transpose_b);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 Program program_of(const ir::Graph& graph, const Compiled& compiled) {
@@ -71,7 +118,8 @@ Program program_of(const ir::Graph& graph, const Compiled& compiled) {
                   .streams = compiled.streams,
                   .run = compiled.run.value_or(schedule::RunDecision()),
                   .source_name = compiled.source.name,
-                  .kernels = compiled.source.kernels};
+                  .kernels = compiled.source.kernels,
+                  .setup = setup_text(compiled.plan, compiled.source)};
   for (std::vector<schedule::Step>* steps : {&program.plan.setup, &program.plan.steps}) {
     for (schedule::Step& step : *steps) {
       step.origin = static_cast<std::uint32_t>(program.origins.size());

@@ -458,6 +458,36 @@ Plan with_versions(const Plan& plan, std::span<const std::uint32_t> taken) {
   return result;
 }
 
+std::vector<bool> used_by_setup(const Plan& plan) {
+  std::vector<bool> used(plan.values.size());
+  for (const Step& step : plan.setup) {
+    for (const std::vector<ValueId>* ids : {&step.reads, &step.writes})
+      for (const ValueId id : *ids) used[id] = true;
+  }
+  for (ValueId id = static_cast<ValueId>(plan.values.size()); id-- > 0;) {  // what it lies in comes before it
+    const PlanValue& value = plan.values[id];
+    used[id] = used[id] || value.kind == PlanValue::Kind::packed;
+    if (used[id] && value.inside) used[value.inside->whole] = true;
+    if (used[id] && value.donor) used[*value.donor] = true;
+  }
+  return used;
+}
+
+Plan setup_of(const Plan& plan) {
+  Plan result;
+  result.values = plan.values;
+  result.setup = plan.setup;
+  const std::vector<bool> used = used_by_setup(plan);
+  for (std::size_t id = 0; id < used.size(); ++id) {
+    if (used[id]) continue;
+    PlanValue& value = result.values[id];
+    value.dims = {0};
+    value.donor.reset();
+    value.inside.reset();
+  }
+  return result;
+}
+
 void verify(const Plan& plan) {
   if (plan.tables.empty()) {
     Verifier(plan).run();

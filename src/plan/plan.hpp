@@ -128,6 +128,10 @@ std::vector<ValueId> roots(const Plan&);
 std::vector<bool> written_values(const Plan&);
 /// The plan for dims for which these versions are taken, one per table: without the steps of all others.
 Plan with_versions(const Plan&, std::span<const std::uint32_t> taken);
+/// For each value, whether the setup reads or writes it, or memory that it lies in.
+std::vector<bool> used_by_setup(const Plan&);
+/// The plan of the setup alone: what that does not use has no elements.
+Plan setup_of(const Plan&);
 /// Throws an internal Error unless every value is written before it is read, inputs are never written,
 /// every output is written exactly once (itself, or the values inside it that cover it), the setup makes
 /// every packed value once from parameters and packed values, and packed extents are constant; whatever

@@ -146,6 +146,7 @@ void check_step(const Program& program, const schedule::Step& step) {
 
 void verify(const Program& program) {
   schedule::verify(program.plan);
+  schedule::verify(program.builds);
   check_slots(program);
   check_donors(program);
   check_streams(program.streams);

@@ -33,6 +33,10 @@ struct Program {
   std::vector<codegen::KernelInfo> kernels{};  ///< the same as the source's
   std::vector<StepOrigin> origins{};           ///< by Step::origin
   std::vector<std::string> groups{};           ///< ops of each group, by number: "max, sub, exp in softmax"
+  /// What the setup computes, and where in the packed memory: equal texts, equal memory.
+  std::string setup{};
+  /// Of the first of several builds (docs/versions.md): which of them runs for which dims.
+  schedule::VersionTable builds{};
 };
 
 /// Throws an internal Error unless plan, kernels, slots and origins fit each other.

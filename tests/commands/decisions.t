@@ -2,7 +2,7 @@ SPDX-License-Identifier: Apache-2.0
 
 The decisions of a plan, taken back, give the same plan and the same kernels, and are refused for another GPU.
 
-    $ plan_of() { fusec plan --versions 1 "examples/graphs/$1.fuse" "${@:2}"; }
+    $ plan_of() { fusec plan --versions 1 --builds 1 "examples/graphs/$1.fuse" "${@:2}"; }
     $ same_plan() {
     >   plan_of "$1" --kernels >plan && plan_of "$1" --decisions "$1.decisions" &&
     >     plan_of "$1" --kernels --use-decisions "$1.decisions" >told &&

@@ -16,6 +16,7 @@ fusec nests prints the legal nests of a segment. The sixth line has the fastest 
     $ fusec plan examples/graphs/softmax.fuse --use-decisions decisions | grep -oF "choices $nest"
     choices {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online_softmax, shared_cache = 512}
     $ fusec nests examples/graphs/transformer_block.fuse --segment 2 --count 0 --profile tiny3
+    build 0 of 2, for all other dims; 29% of the cells
     graph transformer_block for tiny3, estimated at the hints B = 2
 
     segment 2, ends at %64 transpose: kernel 4d2e5729b4f45622

@@ -24,9 +24,9 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
     if (location.bytes > 0) found.push_back({location, writes});
   };
   if (step.kind == runtime::ReadyStep::Kind::kernel) {
-    const auto at = std::find(executable.functions.begin(), executable.functions.end(), step.function);
+    const auto at = std::find(p.build->functions.begin(), p.build->functions.end(), step.function);
     const auto& params =
-        executable.program->kernels[static_cast<std::size_t>(at - executable.functions.begin())].params;
+        p.build->program->kernels[static_cast<std::size_t>(at - p.build->functions.begin())].params;
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& argument = p.arguments[step.arguments.first + i];
       if (!argument.is_extent) add(argument.location, params[i].written);

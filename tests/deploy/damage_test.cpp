@@ -42,7 +42,7 @@ std::string said_of(std::string_view file) {
 std::string without_images(const std::string& file) {
   std::vector<runtime::SavedTarget> targets = runtime::parse_plan_file(file, "plan");
   for (runtime::SavedTarget& target : targets) {
-    for (runtime::Binary::Image& image : target.images) image.bytes.assign(16, 'x');
+    for (runtime::Binary::Image& image : target.builds.at(0).images) image.bytes.assign(16, 'x');
   }
   return runtime::plan_file(targets);
 }

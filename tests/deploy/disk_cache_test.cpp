@@ -61,7 +61,7 @@ SavedTarget small_target(const std::string& mark) {
   const Folder folder;
   compile(scaled(2), Device::emulated({.profile = "tiny3", .optimization = 0})).save(folder / "plan");
   SavedTarget target = runtime::parse_plan_file(contents_of(folder / "plan"), "plan").at(0);
-  target.images.at(0).bytes.assign(64, 'x');
+  target.builds.at(0).images.at(0).bytes.assign(64, 'x');
   target.provenance = {.explanation = mark, .source = {}, .graph = {}, .options = {}};
   return target;
 }
@@ -192,7 +192,7 @@ TEST_CASE("disk cache: an entry whose kernels cannot be loaded is compiled anew"
   const std::string key = runtime::cache_key(graph.ir(), *fresh().backend(), {});
   std::optional<SavedTarget> target = cache.find(key);
   REQUIRE(target.has_value());
-  target->images.at(0).bytes.assign(100, 'x');
+  target->builds.at(0).images.at(0).bytes.assign(100, 'x');
   REQUIRE(cache.insert(key, "", *target) == "");
   const Device device = fresh();
   CHECK(run_on_drawn(compile(graph, device)) == right);

@@ -222,6 +222,21 @@ TEST_CASE("saved plan: where writing it fails, the one before stays", "[deploy][
   }
 }
 
+TEST_CASE("saved plan: names of dims that read like expressions", "[deploy][emulated]") {
+  const Folder folder;
+  Graph g("names");
+  const Dim product = g.dim("B * T", {.min = 1, .max = 64}), b = g.dim("B", {.min = 1, .max = 64}),
+            t = g.dim("T x", {.min = 1, .max = 64});
+  g.output("y", exp(g.input("x", f32, {product, b, t})));
+  g.output("z", exp(g.input("w", f32, {b * t})));
+  const Device device = emulated("h200");
+  compile(g, device).save(folder / "plan");
+  const Prepared prepared =
+      Executable::load(folder / "plan", device).prepare({{"B * T", 5}, {"B", 2}, {"T x", 3}});
+  CHECK(prepared.shape(0) == std::vector<std::int64_t>{5, 2, 3});
+  CHECK(prepared.shape(1) == std::vector<std::int64_t>{6});
+}
+
 TEST_CASE("saved plan: no file that it names is opened", "[deploy][emulated]") {
   const Folder folder;
   const Device device = emulated("h200");
@@ -230,7 +245,7 @@ TEST_CASE("saved plan: no file that it names is opened", "[deploy][emulated]") {
   const std::string bait = folder / "bait.cu";
   write_contents(bait, "never read");
   std::vector<runtime::SavedTarget> targets = runtime::parse_plan_file(contents_of(folder / "plan"), "plan");
-  runtime::Runnable runnable = runtime::runnable(targets.at(0), "plan");
+  runtime::RunnableBuild runnable = std::move(runtime::runnable(targets.at(0), "plan").at(0));
   runtime::Program& program = runnable.program;
   program.signature.name = program.source_name = runnable.binary.name = runnable.binary.maker = bait;
   for (std::size_t i = 0; i < program.signature.slots.size(); ++i) {
@@ -245,7 +260,8 @@ TEST_CASE("saved plan: no file that it names is opened", "[deploy][emulated]") {
     for (codegen::OpLine& line : kernel.lines) line.location = bait;
   }
   const runtime::Provenance lies{.explanation = bait, .source = bait, .graph = bait, .options = bait};
-  targets[0] = runtime::saved_target(targets[0].fits, program, runnable.binary, lies);
+  targets[0].builds[0] = runtime::saved_build(program, runnable.binary);
+  targets[0].provenance = lies;
   write_contents(folder / "plan", runtime::plan_file(targets));
 
   const int watch = ::inotify_init1(IN_NONBLOCK);

@@ -393,7 +393,8 @@ int main_of(int argc, char** argv) {
   if (options.index < 0) return run(options);
   const Case one = drawn(options.run, static_cast<std::uint64_t>(options.index));
   if (options.compiled) {
-    for (const auto& [stage, text] : stage_texts(compiled(one, "p"))) fmt::print("== {}\n{}", stage, text);
+    for (const Compiled& build : compiled(one, "p").each)
+      for (const auto& [stage, text] : stage_texts(build)) fmt::print("== {}\n{}", stage, text);
     return 0;
   }
   if (!options.print) return report(run_alone(one));

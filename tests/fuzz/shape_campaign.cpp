@@ -121,6 +121,30 @@ Case case_of_file(const v0::Graph& graph, const ShapeSettings& settings) {
   return made;
 }
 
+/// How often a build was taken, and each of its versions.
+struct TakenBuild {
+  explicit TakenBuild(const schedule::Plan& plan) : tables(plan.tables), taken(plan.tables.size()) {}
+
+  void note(const std::function<std::int64_t(const Dim&)>& value) {
+    ++shapes;
+    for (std::size_t i = 0; i < tables.size(); ++i) ++taken[i][version_for(tables[i], value)];
+  }
+  void print() const {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      fmt::print("    table {}:", i);
+      for (std::uint32_t v = 0; v < tables[i].versions; ++v) {
+        const auto found = taken[i].find(v);
+        fmt::print(" {}", found == taken[i].end() ? 0 : found->second);
+      }
+      fmt::print(" shapes by version\n");
+    }
+  }
+
+  std::vector<schedule::VersionTable> tables;
+  std::vector<std::map<std::uint32_t, std::size_t>> taken;
+  std::size_t shapes = 0;
+};
+
 /// True where all is right.
 bool run_file(const std::string& file, const ShapeSettings& settings) {
   const v0::Graph graph = v0::Graph::load(file);
@@ -145,27 +169,26 @@ bool run_file(const std::string& file, const ShapeSettings& settings) {
     fmt::print("FAILED {}: no shape was found that the graph allows\n", name);
     return false;
   }
-  const Compiled stages = compiled(made, "p");
-  std::vector<std::map<std::uint32_t, std::size_t>> taken(stages.plan.tables.size());
+  const CompiledBuilds builds = compiled(made, "p");
+  std::vector<TakenBuild> taken;
+  for (const Compiled& build : builds.each) taken.emplace_back(build.plan);
   Batch batch({made});
   std::size_t done = 0;
   Progress progress(name);
   std::optional<NoCompiler> no_compiler;
   const Outcome outcome = batch.run(0, [&](const Observed& observed) {
     no_compiler.emplace();
-    for (std::size_t i = 0; i < taken.size(); ++i)
-      ++taken[i][version_for(stages.plan.tables[i],
-                             [&](const Dim& dim) { return value_of(dim, observed.dims); })];
+    const auto value = [&](const Dim& dim) { return value_of(dim, observed.dims); };
+    taken[version_for(builds.regions.table, value)].note(value);
     progress.show(++done, made.program.bindings.size());
   });
   no_compiler.reset();
   const bool right = outcome.verdict == Verdict::ok;
-  fmt::print("{}{}: {} shapes, {} kernels, {} tables\n", right ? "" : "FAILED ", name, done,
-             stages.source.kernels.size(), taken.size());
+  fmt::print("{}{}: {} shapes, {} builds\n", right ? "" : "FAILED ", name, done, taken.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    fmt::print("  table {}:", i);
-    for (std::uint32_t v = 0; v < stages.plan.tables[i].versions; ++v) fmt::print(" {}", taken[i][v]);
-    fmt::print(" shapes by version\n");
+    fmt::print("  {}: {} kernels, {} shapes\n", build_text(builds.regions, i),
+               builds.each[i].source.kernels.size(), taken[i].shapes);
+    taken[i].print();
   }
   if (!right) fmt::print("  {}: {}\n", to_string(outcome.verdict), outcome.text);
   std::fflush(stdout);

@@ -28,7 +28,7 @@ runtime::SavedTarget seed_target(const fs::path& graph) {
   compile(Graph::load(graph), Device::emulated({.profile = "tiny3", .optimization = 0}))
       .save(folder / "plan");
   runtime::SavedTarget target = runtime::parse_plan_file(contents_of(folder / "plan"), "plan").at(0);
-  for (runtime::Binary::Image& image : target.images) image.bytes.assign(4, 'x');
+  for (runtime::Binary::Image& image : target.builds.at(0).images) image.bytes.assign(4, 'x');
   target.provenance = {};
   return target;
 }

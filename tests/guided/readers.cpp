@@ -39,8 +39,8 @@ void sealed_or_not(std::string_view magic, std::string_view bytes, F&& read) {
 
 void check_targets(std::vector<runtime::SavedTarget> targets) {
   for (runtime::SavedTarget& target : targets) {
-    const runtime::Runnable runnable = runtime::runnable(std::move(target), "file");
-    runtime::verify(runnable.program);
+    for (const runtime::RunnableBuild& build : runtime::runnable(std::move(target), "file"))
+      runtime::verify(build.program);
   }
 }
 

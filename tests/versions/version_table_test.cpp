@@ -135,6 +135,42 @@ TEST_CASE("versions: plans with steps of versions", "[versions]") {
         std::string::npos);
 }
 
+TEST_CASE("version table: conditions keep the closest bound of an extent", "[versions]") {
+  const VersionTable table{.tests = {{at_most(N, 1024), {false, 1}, {false, 2}},
+                                     {at_most(N, 64), {true, 0}, {true, 1}},
+                                     {at_most(N, 65536), {true, 2}, {true, 3}}},
+                           .versions = 4};
+  const auto conditions = conditions_of(table);
+  CHECK(conditions[0] == std::vector<DimRelation>{at_most(N, 64)});
+  CHECK(conditions[1] == std::vector<DimRelation>{at_most(N, 1024), at_least(N, 65)});
+  CHECK(conditions[2] == std::vector<DimRelation>{at_least(N, 1025), at_most(N, 65536)});
+  CHECK(conditions[3] == std::vector<DimRelation>{at_least(N, 65537)});
+}
+
+TEST_CASE("version table: names in place of versions, without tests that decide nothing", "[versions]") {
+  const Dim n = Dim::symbol("N", {.min = 1, .max = 1 << 20});
+  const auto below = [&](std::int64_t most) { return at_most(n, most); };
+  const schedule::VersionTable table{.tests = {{below(64), {false, 1}, {false, 2}},
+                                               {below(8), {true, 0}, {true, 1}},
+                                               {below(1024), {true, 2}, {true, 3}}},
+                                     .versions = 4};
+  const auto version = [](const schedule::VersionTable& of, std::int64_t value) {
+    return schedule::version_for(of,
+                                 [&](const Dim& dim) { return dim.evaluate([&](auto) { return value; }); });
+  };
+  const std::vector<std::vector<std::uint32_t>> names = {{0, 1, 2, 3}, {0, 0, 1, 2}, {1, 0, 0, 0},
+                                                         {0, 1, 1, 0}, {0, 0, 0, 0}, {1, 1, 0, 0}};
+  const std::size_t tests[] = {3, 2, 2, 3, 0, 1};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const schedule::VersionTable made = schedule::renamed(table, names[i]);
+    CAPTURE(i, schedule::to_string(made));
+    CHECK_NOTHROW(schedule::verify(made));
+    CHECK(made.tests.size() == tests[i]);
+    for (const std::int64_t value : {1, 8, 9, 64, 65, 1024, 1025})
+      CHECK(version(made, value) == names[i][version(table, value)]);
+  }
+}
+
 TEST_CASE("versions: plans whose versions do not fit each other are refused", "[versions]") {
   Plan other = plan_of_two();
   other.values.push_back({.kind = PlanValue::Kind::output, .name = "z", .dims = {N}});

@@ -24,18 +24,21 @@ Graph rows(const char* name, const std::function<Tensor(const Tensor&)>& f, std:
   return g;
 }
 
-/// Runs the graph for each of the dims, as the options say; gives how many versions of table 0 were taken.
+/// Runs the graph for each of the dims, as the options say; gives how many versions of the first table were
+/// taken, over all builds.
 std::size_t judged(const Graph& graph, const std::vector<fuzz::DimValues>& dims, fuzz::RunOptions options) {
   options.versions = 8;
   fuzz::Case judged = case_of(graph, options);
   judged.program.bindings = dims;
-  Compiled compiled = fuzz::compiled(judged, "counted");
-  if (compiled.versions.empty()) compiled.versions.emplace_back();
-  std::set<std::uint32_t> taken;
+  const CompiledBuilds builds = fuzz::compiled(judged, "counted");
+  std::set<std::pair<std::uint32_t, std::uint32_t>> taken;
   for (const fuzz::DimValues& each : dims) {
-    taken.insert(schedule::version_for(compiled.versions[0].table, [&](const Dim& dim) {
+    const auto value = [&](const Dim& dim) {
       return dim.evaluate([&](std::string_view name) { return each.at(std::string(name)); });
-    }));
+    };
+    const std::uint32_t build = schedule::version_for(builds.regions.table, value);
+    const std::vector<schedule::Versions>& versions = builds.each[build].versions;
+    taken.emplace(build, versions.empty() ? 0 : schedule::version_for(versions[0].table, value));
   }
   const fuzz::Outcome outcome = fuzz::run_alone(judged);
   INFO(outcome.text);

@@ -121,6 +121,11 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
       ->capture_default_str()
       ->check(whole_number(1, 16))
       ->type_name("N");
+  command
+      .add_option("--builds", options.builds, "Times that the graph is compiled at most, each for some dims")
+      ->capture_default_str()
+      ->check(whole_number(1, 8))
+      ->type_name("N");
 }
 
 std::string profile_names() {

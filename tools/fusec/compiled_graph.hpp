@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "common.hpp"
+#include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/signature_of.hpp"
 #include "runtime/execute/binding.hpp"
@@ -15,8 +16,10 @@ namespace fuse::fusec {
 
 struct CompiledGraph {
   Target target;
-  ir::Graph source;  ///< as it was read
-  Compiled stages;
+  ir::Graph source;              ///< as it was read
+  schedule::Versions regions{};  ///< the builds of the graph
+  std::uint32_t build = 0;       ///< the one for the dims
+  Compiled stages;               ///< of this build
   DimValues dims;
   schedule::PartitionOptions partition;
 
@@ -38,6 +41,9 @@ std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);
 
 /// Of each node: a constant, or what only moves constants. The pictures leave them out.
 std::vector<bool> constant_nodes(const ir::Graph& graph);
+
+/// "build 1 of 2, for B <= 1; 17% of the cells\n", where there are several.
+std::string build_line(const CompiledGraph& compiled);
 
 /// The plan as `fusec plan` prints it.
 std::string plan_text(const CompiledGraph& compiled);

@@ -35,6 +35,7 @@ CompileOptions options_of(const nlohmann::json& json) {
   options.grid_barriers = json.at("grid_barriers");
   options.max_inputs = json.at("max_inputs");
   options.versions = json.value("versions", 1);
+  options.builds = json.value("builds", 1);
   options.streams = json.at("streams");
   options.decisions = json.value("decisions", "");
   options.skip_unfit_decisions = json.value("skip_unfit_decisions", false);

@@ -18,13 +18,14 @@ namespace {
 std::string text_of(const CompileOptions& options) {
   // A new option does not compile here until it is counted in.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
-               max_inputs, versions, decisions, skip_unfit_decisions, threads, streams, cache] = options;
+               max_inputs, versions, builds, decisions, skip_unfit_decisions, threads, streams, cache] =
+      options;
   static_cast<void>(fault);    // below, with FUSE_FAULT's
   static_cast<void>(threads);  // changes nothing in what is made
   static_cast<void>(cache);
-  return fmt::format("options {} {} {} {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
+  return fmt::format("options {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
                      static_cast<int>(cut), layers, static_cast<int>(stitch), static_cast<int>(schemes),
-                     search, grid_barriers, max_inputs, versions, streams, skip_unfit_decisions,
+                     search, grid_barriers, max_inputs, versions, builds, streams, skip_unfit_decisions,
                      json_string(decisions));
 }
 

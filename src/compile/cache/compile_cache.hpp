@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "compile/cache/bounded_cache.hpp"
 #include "compile/cache/design_memo.hpp"
@@ -17,6 +18,7 @@
 #include "compile/pipeline/pipeline.hpp"
 #include "plan/program.hpp"
 #include "runtime/device/backend.hpp"
+#include "runtime/device/build.hpp"
 
 namespace fuse::runtime {
 
@@ -53,9 +55,8 @@ class Origin;
 /// What was made from a graph.
 struct CompiledGraph {
   std::shared_ptr<const Origin>
-      origin;  ///< its stages, made when they are asked for if an earlier process compiled it
-  std::shared_ptr<const Program> program;
-  std::shared_ptr<const Module> module;  ///< null: there are no kernels
+      origin;                 ///< its stages, made when they are asked for if an earlier process compiled it
+  std::vector<Build> builds;  ///< without their functions
 };
 
 class CompileCache {

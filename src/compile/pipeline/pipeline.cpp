@@ -15,8 +15,10 @@
 #include "codegen_cuda/text/custom_text.hpp"
 #include "codegen_cuda/text/identifiers.hpp"
 #include "codegen_cuda/text/print_cuda.hpp"
+#include "compile/pipeline/graph_passes.hpp"
 #include "compile/pipeline/make_plan.hpp"
 #include "compile/pipeline/plan_options.hpp"
+#include "compile/pipeline/stopwatch.hpp"
 #include "ir/graph/verify.hpp"
 #include "ir/kernel/passes/divide_by_invariants.hpp"
 #include "ir/kernel/passes/elide_conditions.hpp"
@@ -30,18 +32,6 @@
 #include "ir/kernel/passes/vectorise_random.hpp"
 #include "os/environment.hpp"
 #include "os/parallel.hpp"
-#include "passes/align_layouts.hpp"
-#include "passes/canonical_dims.hpp"
-#include "passes/common_subexpressions.hpp"
-#include "passes/dead_code.hpp"
-#include "passes/drop_broadcasts.hpp"
-#include "passes/fold_constants.hpp"
-#include "passes/merge_gemms.hpp"
-#include "passes/narrow_slices.hpp"
-#include "passes/open_contractions.hpp"
-#include "passes/rewrite/simplify.hpp"
-#include "passes/sink_reshapes.hpp"
-#include "passes/split_concats.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/decisions/decision_entries.hpp"
@@ -57,44 +47,6 @@
 
 namespace fuse {
 namespace {
-
-struct GraphPass {
-  const char* name;
-  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&, const ir::Decide&);
-  bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
-};
-
-/// A pass that has no options.
-template <ir::Graph (*pass)(const ir::Graph&)>
-ir::Graph plain(const ir::Graph& graph, const PipelineOptions&, const ir::Decide&) {
-  return pass(graph);
-}
-
-ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options, const ir::Decide&) {
-  return ir::simplify(graph, {.relaxed_rounding = options.relaxed_rounding});
-}
-
-ir::Graph merge_gemms(const ir::Graph& graph, const PipelineOptions&, const ir::Decide& decide) {
-  return ir::merge_gemms(graph, decide);
-}
-
-// The passes in this order; only run_passes times, verifies and dumps them.
-constexpr GraphPass graph_passes[] = {
-    {"dead_code", plain<ir::dead_code>},
-    {"canonical_dims", plain<ir::canonical_dims>},
-    {"drop_broadcasts", plain<ir::drop_broadcasts>},
-    {"open_contractions", plain<ir::open_contractions>},
-    {"fold_constants", plain<ir::fold_constants>},
-    {"common_subexpressions", plain<ir::common_subexpressions>},
-    {"narrow_slices", plain<ir::narrow_slices>},
-    {"simplify", simplify},
-    {"align_layouts", plain<ir::align_layouts>},
-    {"sink_reshapes", plain<ir::sink_reshapes>},
-    {"common_subexpressions", plain<ir::common_subexpressions>},
-    {"dead_code", plain<ir::dead_code>},
-    {"merge_gemms", merge_gemms, &PipelineOptions::merge_gemms},
-    {"split_concats", plain<ir::split_concats>},
-};
 
 /// Accesses and pairs are of a GPU's threads; a CPU has vectors of lanes.
 enum class Place : std::uint8_t { anywhere, gpu, cpu };
@@ -117,50 +69,6 @@ constexpr KernelPass kernel_passes[] = {
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };
-
-/// Reports to PipelineOptions::timed how long each stage took.
-class Stopwatch {
- public:
-  explicit Stopwatch(const PipelineOptions& options) : options_(options) {}
-  void lap(std::string_view stage) {
-    if (!options_.timed) return;
-    const Clock::time_point now = Clock::now();
-    options_.timed(stage, std::chrono::duration<double>(now - last_).count());
-    last_ = Clock::now();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const PipelineOptions& options_;
-  Clock::time_point last_ = Clock::now();
-};
-
-template <class Pass, std::size_t count>
-std::span<const Pass> first(const Pass (&passes)[count], int most) {
-  return std::span(passes).first(most < 0 ? count : std::min(count, static_cast<std::size_t>(most)));
-}
-
-ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::Decide& decide,
-                     Stopwatch& watch) {
-  const auto* const wrong = options.fault ? std::get_if<ir::WrongRewrite>(&*options.fault) : nullptr;
-  bool planted = !wrong;
-  for (const GraphPass& pass : first(graph_passes, options.graph_passes)) {
-    if (pass.wanted && !(options.*pass.wanted)) continue;
-    graph = pass.run(graph, options, decide);
-    if (!planted && pass.name == wrong->pass) {
-      planted = true;
-      if (!ir::plant_rewrite(graph, wrong->site)) {
-        throw Error({.code = ErrorCode::invalid_argument,
-                     .message = fmt::format("after {} there is no site {} for a wrong rewrite", pass.name,
-                                            wrong->site),
-                     .hint = "sites are the element-wise ops of two different operands, from 0"});
-      }
-    }
-    if (options.verify) ir::verify(graph);
-    watch.lap(pass.name);
-  }
-  return graph;
-}
 
 /// "ln_layer_norm_0": the graph, the scope of what the kernel makes, and its number.
 std::string kernel_name(const ir::Graph& graph, const schedule::Segment& segment, std::size_t number) {
@@ -436,7 +344,7 @@ class SegmentCompiler {
     if (unit.segments.size() > 1)
       lowered.kernel.summary += fmt::format("; shared by {} segments", unit.segments.size());
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
-    for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
+    for (const KernelPass& pass : first_of(kernel_passes, options_.kernel_passes)) {
       if (pass.place != Place::anywhere && is_cpu(target_) != (pass.place == Place::cpu)) continue;
       lowered.kernel = pass.run(std::move(lowered.kernel));
       if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
@@ -530,10 +438,12 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   check("layers", options.layers, 1, 3);
   check("max_inputs", options.max_inputs, 1, 400);
   check("versions", options.versions, 1, 16);
+  check("builds", options.builds, 1, 8);
   check("streams", options.streams, 1, schedule::most_streams);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .merge_gemms = options.merge_gemms,
                          .versions = {.most = options.versions},
+                         .builds = {.most = options.builds, .price = 0.3},
                          .skip_unfit_decisions = options.skip_unfit_decisions,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
@@ -584,12 +494,6 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   return result;
 }
 
-std::vector<std::string_view> graph_pass_names() {
-  std::vector<std::string_view> names;
-  for (const GraphPass& pass : graph_passes) names.emplace_back(pass.name);
-  return names;
-}
-
 std::vector<std::string_view> kernel_pass_names() {
   std::vector<std::string_view> names;
   for (const KernelPass& pass : kernel_passes) names.emplace_back(pass.name);
@@ -626,7 +530,7 @@ std::string versions_text(const Compiled& compiled, std::size_t table) {
   for (std::size_t i = 0; i < versions.size(); ++i) {
     std::vector<std::string> conditions;
     for (const DimRelation& each : versions[i].conditions) conditions.push_back(each.to_string());
-    text += fmt::format("  version {}: {}; {:.0f}% of the range\n", i,
+    text += fmt::format("  version {}: {}; {:.0f}% of the cells\n", i,
                         conditions.empty() ? "all others" : fmt::format("{}", fmt::join(conditions, ", ")),
                         100 * versions[i].share);
   }
@@ -664,6 +568,17 @@ void refuse_custom_kernels(const Compiled& compiled, const Target& target) {
   }
 }
 
+Outline outline_of(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
+  Stopwatch watch(options);
+  Outline outline{.graph = run_graph_passes(graph, options, {}, watch), .partition = {}};
+  const schedule::Chooser chooser =
+      options.chooser ? options.chooser : schedule::chooser_of(options.partition, options.designs);
+  outline.partition = schedule::partition(outline.graph, options.partition, target,
+                                          analysis::facts_of(outline.graph), chooser);
+  watch.lap("outline");
+  return outline;
+}
+
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& given) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
@@ -692,7 +607,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   Stopwatch watch(options);
   result.guards = analysis::guards_of(graph);
   watch.lap("guards");
-  result.graph = run_passes(graph, options, decide, watch);
+  result.graph = run_graph_passes(graph, options, decide, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
   schedule::Chooser chooser =

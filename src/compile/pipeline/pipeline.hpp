@@ -67,6 +67,8 @@ struct PipelineOptions {
   int graph_passes = -1, kernel_passes = -1;
   bool merge_gemms = true;  ///< whether the pass of this name runs
   schedule::VersionOptions versions{};
+  /// Of the whole graph, each with a cut of its own (compile/builds); run_pipeline makes one.
+  schedule::VersionOptions builds{.price = 0.3};
   schedule::PartitionOptions partition{};
   schedule::Chooser chooser{};      ///< for all kernels; empty: the one that `partition` asks for
   schedule::DesignStore designs{};  ///< what was searched before, where `partition` asks for a search
@@ -105,7 +107,7 @@ schedule::Decisions decisions_of(const Compiled&, const Target&);
 /// "decisions: 3 of 4 segments run as recorded\n"; and how many entries fit nothing. Empty without decisions.
 std::string decisions_line(const Compiled&);
 
-/// "  version 0: N <= 4096; 45% of the range": when each version of a table is taken.
+/// "  version 0: N <= 4096; 45% of the cells": when each version of a table is taken.
 std::string versions_text(const Compiled&, std::size_t table);
 
 /// The number of the first schedule of a segment that is a kernel.
@@ -113,6 +115,15 @@ std::size_t first_schedule(const Compiled&, std::size_t segment);
 
 /// How many steps of the plan run each kernel.
 std::vector<std::size_t> kernel_uses(const Compiled&);
+
+/// What the first half of the pipeline makes: the graph after the passes, and which ops share a kernel.
+struct Outline {
+  ir::Graph graph;
+  schedule::Partition partition;
+};
+
+/// The first half of run_pipeline, of options without decisions.
+Outline outline_of(const ir::Graph&, const Target&, const PipelineOptions&);
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.
 Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});

@@ -11,6 +11,7 @@
 #include <functional>
 #include <fuse/relation.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fuse::schedule {
@@ -36,11 +37,15 @@ struct VersionTable {
 std::uint32_t version_for(const VersionTable&, const std::function<std::int64_t(const Dim&)>& value);
 
 /// For each version, what holds wherever it is taken: the tests that all walks to it have in common, with
-/// "no" turned around where a relation can say it.
+/// "no" turned around where a relation can say it. Of several bounds of one extent, the closest.
 std::vector<std::vector<DimRelation>> conditions_of(const VersionTable&);
 
-/// One line per test, as above, each with `indent` before it.
-std::string to_string(const VersionTable&, const std::string& indent = "");
+/// The table whose version i is that one's `name[i]`; several may have one name. Tests that decide nothing
+/// are left out. The names are 0, 1, 2 and so on.
+VersionTable renamed(const VersionTable&, const std::vector<std::uint32_t>& name);
+
+/// One line per test, as above, each with `indent` before it. `noun`: what a version is called.
+std::string to_string(const VersionTable&, const std::string& indent = "", std::string_view noun = "version");
 
 /// Throws an internal Error unless each test and each version can be reached, each test in one way from a
 /// test before it, and branches lead to what exists.

@@ -88,7 +88,7 @@ std::string write_inputs(const Prepared::Impl& p, const Inputs& inputs, const st
 std::string write_repro(const std::string& directory, const Prepared::Impl& p, const Inputs& inputs,
                         std::string_view failure) {
   const Executable::Impl& executable = *p.executable;
-  const std::string folder = make_folder(directory, executable.program->signature.name);
+  const std::string folder = make_folder(directory, executable.signature().name);
   write(folder + "/graph.fuse", executable.origin->graph());
   std::string dims;
   for (const auto& [name, value] : p.dims) {

@@ -11,18 +11,69 @@
 
 namespace fuse {
 namespace runtime {
+namespace {
 
-Executable make_executable(const Device& device, std::shared_ptr<const Program> program,
-                           std::shared_ptr<const Origin> origin, std::shared_ptr<const Module> module) {
-  if (device.kind() != DeviceKind::reference) verify(*program);
-  auto impl = std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
-                                                                  .program = std::move(program),
-                                                                  .origin = std::move(origin),
-                                                                  .module = std::move(module)});
-  for (const codegen::KernelInfo& kernel : impl->program->kernels) {
-    impl->functions.push_back(&impl->module->function(kernel.name));
+[[noreturn]] void fail_to_make(const std::string& what) {
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = "an executable would have " + what});
+}
+
+/// Extents may be written differently: a build knows more about its symbols.
+bool same_slots(const Signature& a, const Signature& b) {
+  return std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
+                    [](const Slot& x, const Slot& y) {
+                      return x.kind == y.kind && x.name == y.name && x.dtype == y.dtype &&
+                             x.dims.size() == y.dims.size() && x.donor == y.donor;
+                    });
+}
+
+void keep_setups(std::vector<Build>& builds) {
+  for (Build& build : builds) {
+    const bool known = std::any_of(builds.begin(), builds.end(), [&](const Build& other) {
+      return other.setup && other.program->setup == build.program->setup;
+    });
+    if (!known) build.setup = setup_of(build.program->plan);
   }
-  return Executable(std::move(impl));
+}
+
+/// For each slot, whether the steps of some build read it or write it.
+std::vector<char> read_by_steps(const std::vector<Build>& builds) {
+  std::vector<char> read(builds.front().program->signature.slots.size());
+  for (const Build& build : builds) {
+    const schedule::Plan& plan = build.program->plan;
+    const std::vector<schedule::ValueId> roots = schedule::roots(plan);
+    for (const schedule::Step& step : plan.steps) {
+      for (const std::vector<schedule::ValueId>* values : {&step.reads, &step.writes})
+        for (const schedule::ValueId id : *values)
+          if (roots[id] < read.size()) read[roots[id]] = 1;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
+                           std::vector<Build> builds) {
+  if (builds.front().program->builds.versions != builds.size())
+    fail_to_make("a table for another number of builds");
+  for (Build& build : builds) {
+    if (device.kind() != DeviceKind::reference) verify(*build.program);
+    if (!same_slots(build.program->signature, builds.front().program->signature))
+      fail_to_make("builds with different slots");
+    for (const codegen::KernelInfo& kernel : build.program->kernels)
+      build.functions.push_back(&build.module->function(kernel.name));
+  }
+  std::vector<char> read;
+  if (builds.size() > 1) {
+    keep_setups(builds);
+    read = read_by_steps(builds);
+  }
+  return Executable(std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
+                                                                        .origin = std::move(origin),
+                                                                        .builds = std::move(builds),
+                                                                        .read_in_runs = std::move(read)}));
 }
 
 }  // namespace runtime

@@ -14,6 +14,7 @@
 #include "plan/program.hpp"
 #include "plan/stream_plan.hpp"
 #include "runtime/device/backend.hpp"
+#include "runtime/device/build.hpp"
 #include "runtime/device/profiler_ranges.hpp"
 #include "runtime/device/residency_ledger.hpp"
 #include "runtime/execute/debug_run.hpp"
@@ -40,13 +41,13 @@ class Origin {
 }  // namespace runtime
 
 struct Executable::Impl {
-  Device device;                                    ///< first: what follows lives on it
-  std::shared_ptr<const runtime::Program> program;  ///< for the reference device, the signature alone
+  Device device;  ///< first: what follows lives on it
   std::shared_ptr<const runtime::Origin> origin;
-  std::shared_ptr<const runtime::Module> module{};
-  std::vector<const runtime::Function*> functions{};  ///< for each kernel, its function
+  std::vector<runtime::Build> builds{};  ///< of one graph; the first serves all dims
+  std::vector<char> read_in_runs{};  ///< for each slot, whether a run of some build reads it; of one: empty
 
-  const std::vector<Slot>& slots() const { return program->signature.slots; }
+  const runtime::Signature& signature() const { return builds.front().program->signature; }
+  const std::vector<Slot>& slots() const { return signature().slots; }
 };
 
 namespace runtime {
@@ -121,10 +122,10 @@ struct Commands {
   std::uint32_t events = 0;                ///< the events of steps; one more marks the start of the run
 };
 
-/// The last step of compiling and of loading; `module` has the program's kernels, and is null where it has
-/// none. Throws internal unless the parts of the program fit each other.
-Executable make_executable(const Device& device, std::shared_ptr<const Program> program,
-                           std::shared_ptr<const Origin> origin, std::shared_ptr<const Module> module);
+/// The last step of compiling and of loading, of builds without their functions. Throws internal unless the
+/// parts of each program fit each other, and all have the same slots.
+Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
+                           std::vector<Build> builds);
 
 /// `arguments` are the step's own.
 Status enqueue_step(const ReadyStep& step, const Argument* arguments, Backend& backend,
@@ -141,6 +142,7 @@ ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
 
 struct Prepared::Impl {
   std::shared_ptr<const Executable::Impl> executable{};  ///< first: gemms live on its device
+  const runtime::Build* build = nullptr;                 ///< of the executable, the one for these dims
   DimValues dims;
   std::vector<std::vector<std::int64_t>> shapes;  ///< for each slot, its shape
   std::vector<std::int64_t> bytes;

@@ -25,8 +25,7 @@ bool pays(const Prepared::Impl& p) {
 
 ExecutionMode runtime::choose_mode(ExecutionMode asked, const Prepared::Impl& p) {
   if (asked != ExecutionMode::automatic) return asked;
-  if (const ExecutionMode told = p.executable->program->run.mode; told != ExecutionMode::automatic)
-    return told;
+  if (const ExecutionMode told = p.build->program->run.mode; told != ExecutionMode::automatic) return told;
   const bool has_graphs = p.executable->device.kind() == DeviceKind::cuda;
   return has_graphs && pays(p) ? ExecutionMode::graph : ExecutionMode::streams;
 }

@@ -23,7 +23,7 @@ std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<Step
     GroupTime& time = at->second;
     if (first) {
       time.group = static_cast<int>(group);
-      time.name = p.executable->program->groups.at(group);
+      time.name = p.build->program->groups.at(group);
       time.start = steps[i].start;
     }
     ++time.steps;

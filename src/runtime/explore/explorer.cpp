@@ -107,7 +107,7 @@ Explorer::Explorer(const Graph& graph, const Device& device, const DimValues& di
                    const ExploreOptions& explore, const CompileOptions& compile) {
   check(device, explore);
   CompileOptions of_dims = compile;
-  of_dims.versions = 1;  // it measures one way to run at a time
+  of_dims.versions = of_dims.builds = 1;  // it measures one way to run at a time
   impl_ = std::make_unique<Impl>(runtime::ExploredGraph{graph, device, dims, explore, of_dims});
 }
 

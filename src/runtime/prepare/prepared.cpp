@@ -42,7 +42,9 @@ void mark_needs(Prepared::Impl& made) {
   std::vector<char> read(made.runs.size(), 0);
   mark(made.setup, made.packs);
   mark(made.steps, read);
-  for (std::size_t i = 0; i < read.size(); ++i) made.runs[i] = read[i] || !made.packs[i];
+  const std::vector<char>& by_others = made.executable->read_in_runs;
+  for (std::size_t i = 0; i < read.size(); ++i)
+    made.runs[i] = read[i] || !made.packs[i] || (!by_others.empty() && by_others[i]);
 }
 
 void index_arguments(Prepared::Impl& made) {
@@ -84,19 +86,23 @@ void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& 
   }
 }
 
+/// What a table gives for some dims.
+std::uint32_t version_at(const schedule::VersionTable& table, const Binding& binding) {
+  return version_for(table, [&](const Dim& dim) {
+    try {
+      return binding.value(dim);
+    } catch (const Error& error) {  // a product of dims that no value has may pass 63 bits
+      if (error.code() != ErrorCode::invalid_extent) throw;
+      return std::numeric_limits<std::int64_t>::max();
+    }
+  });
+}
+
 /// Which version of each segment runs for some dims.
 class TakenVersions {
  public:
   TakenVersions(const schedule::Plan& plan, const Binding& binding) {
-    const auto value = [&](const Dim& dim) {
-      try {
-        return binding.value(dim);
-      } catch (const Error& error) {  // a product of dims that no value has may pass 63 bits
-        if (error.code() != ErrorCode::invalid_extent) throw;
-        return std::numeric_limits<std::int64_t>::max();
-      }
-    };
-    for (const schedule::VersionTable& table : plan.tables) taken_.push_back(version_for(table, value));
+    for (const schedule::VersionTable& table : plan.tables) taken_.push_back(version_at(table, binding));
   }
   bool operator()(const Step& step) const {
     return !step.version || taken_[step.version->table] == step.version->version;
@@ -118,15 +124,36 @@ std::vector<bool> used_memory(const schedule::Plan& plan, const TakenVersions& t
   return used;
 }
 
+/// The setups of other builds, from `first` on up to the one that is taken or the last. Gives the end of the
+/// packed memory, of which they fill a part behind `packed`, and the number of the one where it stopped.
+std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std::int64_t packed,
+                                                          const Binding& binding, Prepared::Impl& made) {
+  const std::vector<Build>& builds = made.executable->builds;
+  for (; first < builds.size(); ++first) {
+    const Build& other = builds[first];
+    if (!other.setup) continue;
+    if (other.program->setup == made.build->program->setup) break;
+    ValueLocations locations(*other.setup, binding, {}, packed);
+    StepPreparer preparer(*made.executable->device.backend(), other, *other.setup, binding, locations, made);
+    prepare_setup(*other.setup, preparer, made);
+    packed = locations.packed_bytes();
+  }
+  return {packed, first};
+}
+
 /// Turns a plan's steps into ready ones.
 void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const Binding& binding,
                   Prepared::Impl& made) {
-  const Executable::Impl& executable = *made.executable;
-  const Program& program = *executable.program;
-  ValueLocations locations(plan, binding, made.bytes);
-  StepPreparer preparer(executable, plan, binding, locations, made);
+  Backend& backend = *made.executable->device.backend();
+  const Build& build = *made.build;
+  const Program& program = *build.program;
+  const auto [packed, own] = prepare_other_setups(0, 0, binding, made);
+  ValueLocations locations(plan, binding, made.bytes, packed);
+  StepPreparer preparer(backend, build, plan, binding, locations, made);
   prepare_setup(plan, preparer, made);
-  TaskList tasks(executable, plan, binding, locations);
+  const std::int64_t own_end = locations.packed_bytes();
+  made.packed_bytes = prepare_other_setups(own + 1, own_end, binding, made).first;
+  TaskList tasks(backend.target(), build, plan, binding, locations);
   std::vector<std::pair<std::size_t, std::size_t>> scratch;  // arguments, and their memory
   const std::vector<bool> used = used_memory(plan, taken, locations);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -155,8 +182,14 @@ void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const 
     for (const ValueId id : step.writes) locations.note_use(id, task, true);
     made.steps.push_back(std::move(ready));
   }
-  made.packed_bytes = locations.packed_bytes();
-  made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
+  if (made.packed_bytes == own_end) {
+    made.packed_bytes = locations.packed_bytes();  // with the operands that the device packs
+  } else if (locations.packed_bytes() != own_end) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "a device that packs operands has several builds"});
+  }
+  made.streams = streams_of(made, tasks.tasks(), backend.target());
   if (program.streams.order_cooperative) note_cooperative(tasks.tasks(), made);
   const MemoryPlan memory = locations.plan_workspace(made.streams);
   made.workspace_bytes = memory.total;
@@ -172,15 +205,16 @@ void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const 
 /// The run's range, then each step's.
 std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   if (!profiler_attached()) return nullptr;
-  std::vector<std::string> names{"run " + p.executable->program->signature.name};
+  std::vector<std::string> names{"run " + p.executable->signature().name};
   for (const ReadyStep& step : p.steps) names.push_back(step.label);
   return profiler_ranges(names);
 }
 
 /// The part that does not depend on the steps.
 std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl> executable,
-                                         const DimValues& dims, const Binding& binding) {
+                                         const Build& build, const DimValues& dims, const Binding& binding) {
   auto made = std::make_shared<Prepared::Impl>();
+  made->build = &build;
   made->dims = dims;
   made->device_name = executable->device.name();
   for (const Slot& slot : executable->slots()) {
@@ -199,12 +233,13 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
 /// The plan as it is, but for cooperative kernels that are too large for the device alone; with it, where it
 /// has cooperative kernels that have fallback launches, the plan of those.
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
-                                              const DimValues& dims, const Binding& binding) {
-  const schedule::Plan& plan = executable->program->plan;
+                                              const Build& build, const DimValues& dims,
+                                              const Binding& binding) {
+  const schedule::Plan& plan = build.program->plan;
   const TakenVersions taken(plan, binding);
   const auto has_fallback = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
   const auto prepared = [&](const schedule::Plan& steps, bool as_planned) {
-    auto made = made_for(executable, dims, binding);
+    auto made = made_for(executable, build, dims, binding);
     made->as_planned = as_planned;
     prepare_plan(steps, taken, binding, *made);
     made->ranges = ranges_of(*made);
@@ -215,7 +250,7 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
   const auto gives_way = [&](const Step& step) {
     if (!has_fallback(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);
-    const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
+    const schedule::Residency residency = residency_of(build, work, binding.value(work.grid));
     return !schedule::fit_together(std::span(&residency, 1), target);
   };
   const schedule::Plan whole = schedule::with_fallbacks(plan, gives_way);
@@ -235,13 +270,15 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
 Prepared Executable::prepare(const DimValues& dims) const {
   runtime::contract::forbid("prepares");
   if (auto known = prepared_->find(dims)) return Prepared(std::move(known));
-  const runtime::Signature& signature = impl_->program->signature;
+  const runtime::Signature& signature = impl_->signature();
   const runtime::Binding binding(signature, dims);
   runtime::check_guards(signature.guards, binding);
   runtime::check_extents(signature, binding);
+  const runtime::Build& build =
+      impl_->builds[runtime::version_at(impl_->builds.front().program->builds, binding)];
   std::shared_ptr<const Prepared::Impl> made = impl_->device.kind() == DeviceKind::reference
-                                                   ? runtime::made_for(impl_, dims, binding)
-                                                   : runtime::prepare_steps(impl_, dims, binding);
+                                                   ? runtime::made_for(impl_, build, dims, binding)
+                                                   : runtime::prepare_steps(impl_, build, dims, binding);
   prepared_->keep(dims, made);
   return Prepared(std::move(made));
 }

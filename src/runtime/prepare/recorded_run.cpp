@@ -21,7 +21,7 @@ constexpr TaskId without_work = ~TaskId{0};
 
 /// For each step of the plan, its task.
 std::vector<TaskId> tasks_of_steps(const Prepared::Impl& made) {
-  std::vector<TaskId> tasks(made.executable->program->plan.steps.size(), without_work);
+  std::vector<TaskId> tasks(made.build->program->plan.steps.size(), without_work);
   for (TaskId task = 0; task < made.steps.size(); ++task) tasks[made.steps[task].number] = task;
   return tasks;
 }
@@ -33,7 +33,7 @@ void check_recorded_order(const Prepared::Impl& made, const std::vector<TaskId>&
   for (const TaskId task : order) {
     for (const TaskId before : tasks[task].after) {
       if (done[before]) continue;
-      const Program& program = *made.executable->program;
+      const Program& program = *made.build->program;
       schedule::RunMisfit wrong =
           schedule::misfit_of_order(program.plan, made.steps[task].number, made.steps[before].number);
       throw Error({.code = ErrorCode::invalid_argument,
@@ -73,7 +73,7 @@ std::vector<std::uint32_t> order_of_steps(const schedule::Plan& plan,
 
 schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
                                           const std::vector<schedule::Task>& tasks) {
-  const Program& program = *made.executable->program;
+  const Program& program = *made.build->program;
   schedule::StreamChoices choices = program.streams;
   if (!made.as_planned) {
     choices.stream.clear();
@@ -107,7 +107,7 @@ schedule::RunDecision run_decision_of(const Workspace& workspace) {
   const Prepared::Impl& p = *workspace.impl()->prepared;
   schedule::RunDecision result{.mode = workspace.mode()};
   if (!p.as_planned) return result;
-  const schedule::Plan& plan = p.executable->program->plan;
+  const schedule::Plan& plan = p.build->program->plan;
   std::vector<std::uint32_t> positions(plan.steps.size());
   result.streams.resize(plan.steps.size());
   for (std::uint32_t position = 0; position < p.streams.order.size(); ++position) {

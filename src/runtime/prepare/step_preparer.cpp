@@ -61,12 +61,12 @@ void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLo
 std::string StepPreparer::text_of_another(const Step& step) const {
   const auto* work = std::get_if<schedule::KernelStep>(&step.work);
   if (!work) return {};
-  const std::string& kernel = executable_.program->kernels[work->kernel].name;
+  const std::string& kernel = build_.program->kernels[work->kernel].name;
   return kernel == step.name ? "" : fmt::format(", which runs '{}'", kernel);
 }
 
 std::string StepPreparer::label(std::size_t index, const Step& step, ReadyStep::Kind kind) const {
-  std::string ops = executable_.program->origins[step.origin].ops;
+  std::string ops = build_.program->origins[step.origin].ops;
   // A status has 509 bytes in all; what the device says must fit too.
   constexpr std::size_t longest = 200;
   if (ops.size() > longest) ops.replace(longest, std::string::npos, "...");
@@ -75,7 +75,7 @@ std::string StepPreparer::label(std::size_t index, const Step& step, ReadyStep::
 }
 
 bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {
-  const codegen::KernelInfo& kernel = executable_.program->kernels[work.kernel];
+  const codegen::KernelInfo& kernel = build_.program->kernels[work.kernel];
   const std::int64_t grid = binding_.value(work.grid);
   if (grid < 0) fail(step, fmt::format("a grid of {}{}", grid, binding_.at({work.grid})));
   if (grid == 0) return false;
@@ -87,7 +87,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, R
   if (kernel.params.size() > max_arguments) {
     fail(step, fmt::format("{} kernel parameters, at most {}", kernel.params.size(), max_arguments));
   }
-  ready.function = executable_.functions[work.kernel];
+  ready.function = build_.functions[work.kernel];
   ready.grid.x = grid;
   ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
                      static_cast<std::uint32_t>(kernel.params.size())};
@@ -155,7 +155,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   ready.kind = ReadyStep::Kind::gemm;
   ready.calls = desc.calls;
   ValueLocation b = locations_.location(work.b);
-  desc.packed_b = packed.bytes > 0 && executable_.device.backend()->prefers_packed_gemm(desc);
+  desc.packed_b = packed.bytes > 0 && backend_.prefers_packed_gemm(desc);
   if (desc.packed_b) b = packed;
   ready.gemm = gemm(step, work, desc);
   const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
@@ -174,15 +174,14 @@ bool StepPreparer::is_fixed(const schedule::GemmStep& work) const {
 }
 
 ValueLocation StepPreparer::packed_operand(const schedule::GemmStep& work, const GemmDesc& desc) {
-  Backend& backend = *executable_.device.backend();
   // What no run would read is not made: where m may be another one, some run may.
-  if (work.m.is_constant() && !backend.prefers_packed_gemm(desc)) return {};
+  if (work.m.is_constant() && !backend_.prefers_packed_gemm(desc)) return {};
   const ValueLocation from = locations_.location(work.b);
   const auto [entry, added] = packed_.try_emplace(
       std::tuple(from.slot, from.offset, desc.k, desc.n, row_of_b(desc), desc.transpose_b, desc.operand),
       ValueLocation{});
   if (!added) return entry->second;
-  const std::int64_t bytes = backend.packed_gemm_bytes(desc);
+  const std::int64_t bytes = backend_.packed_gemm_bytes(desc);
   if (bytes == 0) return {};
   entry->second = locations_.add_packed(bytes);
   ReadyStep ready;
@@ -216,11 +215,11 @@ void StepPreparer::scatter(const schedule::GemmStep& work, GemmDesc& desc) const
 std::unique_ptr<Gemm> StepPreparer::made(const Step& step, const schedule::GemmStep& work,
                                          const GemmDesc& desc) const {
   try {
-    return executable_.device.backend()->prepare_gemm(desc);
+    return backend_.prepare_gemm(desc);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument || work.algorithm.line == 0) throw;
     // The device knows the product alone.
-    const StepOrigin& origin = executable_.program->origins[step.origin];
+    const StepOrigin& origin = build_.program->origins[step.origin];
     ErrorInfo info = error.info();
     info.message = fmt::format("{}: {}", schedule::line_of_decisions(work.algorithm.line), info.message);
     info.op = origin.op;

@@ -23,9 +23,9 @@ inline auto key_of(const GemmDesc& d) {
 class StepPreparer {
  public:
   /// Refers to its arguments; arguments of steps and GEMMs go to `out`.
-  StepPreparer(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
+  StepPreparer(Backend& backend, const Build& build, const schedule::Plan& plan, const Binding& binding,
                ValueLocations& locations, Prepared::Impl& out)
-      : executable_(executable), plan_(plan), binding_(binding), locations_(locations), out_(out) {}
+      : backend_(backend), build_(build), plan_(plan), binding_(binding), locations_(locations), out_(out) {}
 
   /// False for a step without work. Throws invalid_extent for one that no device can do; internal where the
   /// plan contradicts itself.
@@ -61,7 +61,8 @@ class StepPreparer {
                              const GemmDesc& desc) const;
   std::string text_of_another(const Step& step) const;
 
-  const Executable::Impl& executable_;
+  Backend& backend_;
+  const Build& build_;
   const schedule::Plan& plan_;
   const Binding& binding_;
   ValueLocations& locations_;

@@ -13,20 +13,20 @@ using schedule::Task;
 using schedule::TaskId;
 using schedule::ValueId;
 
-schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
-                                 std::int64_t blocks) {
-  const codegen::KernelInfo& kernel = executable.program->kernels[work.kernel];
+schedule::Residency residency_of(const Build& build, const schedule::KernelStep& work, std::int64_t blocks) {
+  const codegen::KernelInfo& kernel = build.program->kernels[work.kernel];
   return {.blocks = blocks,
           .threads = kernel.block_threads,
-          .registers = executable.functions[work.kernel]->registers,
+          .registers = build.functions[work.kernel]->registers,
           .shared_bytes = kernel.shared_bytes,
           .blocks_per_sm = kernel.blocks_per_sm,
-          .counted = executable.functions[work.kernel]->blocks_per_sm};
+          .counted = build.functions[work.kernel]->blocks_per_sm};
 }
 
-TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-                   const ValueLocations& locations)
-    : executable_(executable),
+TaskList::TaskList(const Target& target, const Build& build, const schedule::Plan& plan,
+                   const Binding& binding, const ValueLocations& locations)
+    : target_(target),
+      build_(build),
       binding_(binding),
       locations_(locations),
       dependencies_(plan, [&locations](ValueId a, ValueId b) { return locations.meet(a, b); }) {}
@@ -52,15 +52,14 @@ void TaskList::add(const Step& step, const ReadyStep& ready) {
 }
 
 void TaskList::check_resident(const Step& step, const schedule::Residency& residency) const {
-  const Target& target = executable_.device.backend()->target();
-  if (schedule::fit_together(std::span(&residency, 1), target)) return;
-  const StepOrigin& made_of = executable_.program->origins[step.origin];
+  if (schedule::fit_together(std::span(&residency, 1), target_)) return;
+  const StepOrigin& made_of = build_.program->origins[step.origin];
   throw Error(
       {.code = ErrorCode::out_of_residency,
        .message = fmt::format("kernel '{}' has {} blocks that wait for each other, and {} holds {} of "
                               "them at a time",
-                              step.name, residency.blocks, target.name,
-                              std::int64_t{target.sms} * schedule::blocks_per_sm(residency, target)),
+                              step.name, residency.blocks, target_.name,
+                              std::int64_t{target_.sms} * schedule::blocks_per_sm(residency, target_)),
        .op = made_of.op,
        .shapes = {made_of.type},
        .location = made_of.location,
@@ -69,20 +68,19 @@ void TaskList::check_resident(const Step& step, const schedule::Residency& resid
 
 schedule::StepCost TaskList::cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
                                      schedule::Residency& residency) const {
-  const Target& target = executable_.device.backend()->target();
   if (ready.kind == ReadyStep::Kind::kernel) {
     const auto& work = std::get<schedule::KernelStep>(step.work);
-    residency = residency_of(executable_, work, ready.grid.x);
-    return schedule::kernel_cost(bytes, residency, target);
+    residency = residency_of(build_, work, ready.grid.x);
+    return schedule::kernel_cost(bytes, residency, target_);
   }
   if (ready.kind == ReadyStep::Kind::gemm) {
     const auto& work = std::get<schedule::GemmStep>(step.work);
     schedule::StepCost cost = schedule::gemm_cost(bytes, binding_.value(work.batch), binding_.value(work.m),
-                                                  binding_.value(work.n), binding_.value(work.k), target);
-    cost.seconds += static_cast<double>(ready.calls - 1) * target.launch_seconds;
+                                                  binding_.value(work.n), binding_.value(work.k), target_);
+    cost.seconds += static_cast<double>(ready.calls - 1) * target_.launch_seconds;
     return cost;
   }
-  return schedule::transfer_cost(bytes, target);
+  return schedule::transfer_cost(bytes, target_);
 }
 
 schedule::Alternatives cooperative_of(const std::vector<Task>& tasks, const schedule::StreamPlan& streams) {

@@ -14,13 +14,12 @@
 namespace fuse::runtime {
 
 /// The share of the device that a kernel takes when launched with so many blocks.
-schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
-                                 std::int64_t blocks);
+schedule::Residency residency_of(const Build& build, const schedule::KernelStep& work, std::int64_t blocks);
 
 class TaskList {
  public:
   /// Refers to its arguments.
-  TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
+  TaskList(const Target& target, const Build& build, const schedule::Plan& plan, const Binding& binding,
            const ValueLocations& locations);
 
   /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
@@ -33,7 +32,8 @@ class TaskList {
   schedule::StepCost cost_of(const schedule::Step& step, const ReadyStep& ready, std::int64_t bytes,
                              schedule::Residency& residency) const;
 
-  const Executable::Impl& executable_;
+  const Target& target_;
+  const Build& build_;
   const Binding& binding_;
   const ValueLocations& locations_;
   schedule::StepDependencies dependencies_;

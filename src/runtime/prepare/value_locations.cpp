@@ -40,8 +40,8 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 }
 
 ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& binding,
-                               std::span<const std::int64_t> slots)
-    : binding_(binding), roots_(schedule::roots(plan)) {
+                               std::span<const std::int64_t> slots, std::int64_t packed)
+    : binding_(binding), roots_(schedule::roots(plan)), packed_bytes_(packed) {
   for (const PlanValue& value : plan.values) {
     ValueLocation location;
     location.bytes = bytes_of(value.dtype, binding.shape(value.dims));

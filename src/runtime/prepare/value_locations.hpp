@@ -21,11 +21,12 @@ class ValueLocations {
   using ValueId = schedule::ValueId;
   using TaskId = schedule::TaskId;
 
-  /// `slots`: the bytes of each slot's buffer. Throws invalid_extent; internal where the plan contradicts
-  /// itself.
-  ValueLocations(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots);
+  /// `slots`: the bytes of each slot's buffer. `packed`: what of the packed memory belongs to others, before
+  /// this plan's. Throws invalid_extent; internal where the plan contradicts itself.
+  ValueLocations(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots,
+                 std::int64_t packed = 0);
 
-  /// The bytes of all packed values.
+  /// The end of the packed memory: the bytes of others, and of all packed values.
   std::int64_t packed_bytes() const { return packed_bytes_; }
   std::int64_t bytes(ValueId id) const { return locations_[id].bytes; }
   /// The value whose memory it lies in.
@@ -65,7 +66,7 @@ class ValueLocations {
   std::vector<ValueLocation> locations_;
   std::vector<Owned> owned_;         // the memory of the temporaries, then of scratch
   std::size_t first_temporary_ = 0;  // the value of the first
-  std::int64_t packed_bytes_ = 0;
+  std::int64_t packed_bytes_;
 };
 
 }  // namespace fuse::runtime

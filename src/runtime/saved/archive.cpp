@@ -5,6 +5,7 @@
 
 #include <fuse/error.hpp>
 
+#include "base/quoting.hpp"
 #include "ir/dims/dim_parser.hpp"
 #include "runtime/saved/fields.hpp"
 
@@ -13,6 +14,17 @@ namespace {
 
 // How a dim is kept: a constant, a text that comes for the first time, or the number of one that came before.
 enum DimForm : std::uint8_t { constant, text, again };
+
+/// With quotes about names that are no identifiers: "B * T" may be one symbol.
+std::string text_of(const Dim& dim) {
+  Dim shown = dim;
+  for (const Dim& symbol : dim.symbols()) {
+    const std::string name(symbol.name());
+    if (!is_identifier(name))
+      shown = shown.substitute(name, Dim::symbol(quoted_word(name), {symbol.min(), symbol.max(), 0}));
+  }
+  return shown.to_string();
+}
 
 }  // namespace
 
@@ -37,7 +49,7 @@ void ArchiveWriter::put(const Dim& dim) {
     put(dim.constant());
     return;
   }
-  const auto [entry, added] = dims_.try_emplace(dim.to_string(), dims_.size());
+  const auto [entry, added] = dims_.try_emplace(text_of(dim), dims_.size());
   number(added ? DimForm::text : DimForm::again);
   if (added) {
     put(entry->first);

@@ -10,7 +10,7 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 7;
+inline constexpr std::uint32_t plan_format = 8;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -159,7 +159,7 @@ void fields(A& a, As<A, StepOrigin>& v) {
 }
 template <class A>
 void fields(A& a, As<A, Program>& v) {
-  a(v.signature, v.plan, v.streams, v.run, v.source_name, v.kernels, v.origins, v.groups);
+  a(v.signature, v.plan, v.streams, v.run, v.source_name, v.kernels, v.origins, v.groups, v.setup, v.builds);
 }
 template <class A>
 void fields(A& a, As<A, Binary::Image>& v) {
@@ -175,8 +175,12 @@ void fields(A& a, As<A, Provenance>& v) {
   a(v.explanation, v.source, v.graph, v.options);
 }
 template <class A>
+void fields(A& a, As<A, SavedBuild>& v) {
+  a(v.program, v.maker, v.images);
+}
+template <class A>
 void fields(A& a, As<A, SavedTarget>& v) {
-  a(v.fits, v.program, v.maker, v.images, v.provenance);
+  a(v.fits, v.builds, v.provenance);
 }
 
 }  // namespace fuse::runtime

@@ -8,6 +8,7 @@
 
 #include "plan/binary.hpp"
 #include "plan/program.hpp"
+#include "runtime/device/build.hpp"
 #include "target/compatibility.hpp"
 
 namespace fuse::runtime {
@@ -18,17 +19,22 @@ struct Provenance {
   std::string graph, options;       ///< as Origin's: for a repro
 };
 
-/// A plan for one target. The program is kept as bytes until it is known to fit.
-struct SavedTarget {
-  std::vector<Fit> fits;
+/// The program is kept as bytes until it is known to fit.
+struct SavedBuild {
   std::string program;  ///< archived
   std::string maker;    ///< the maker of its kernels' images
   std::vector<Binary::Image> images;
+};
+
+/// A plan for one target.
+struct SavedTarget {
+  std::vector<Fit> fits;
+  std::vector<SavedBuild> builds;
   Provenance provenance{};  ///< empty in the cache, whose users have the graph
 };
 
 /// A program and its binary.
-struct Runnable {
+struct RunnableBuild {
   Program program;
   Binary binary;
 };
@@ -38,8 +44,11 @@ std::string plan_file(const std::vector<SavedTarget>&);
 /// Throws file_format and incompatible_version; `name` is the file's.
 std::vector<SavedTarget> parse_plan_file(std::string_view file, const std::string& name);
 
-SavedTarget saved_target(std::vector<Fit> fits, const Program&, const Binary&, Provenance = {});
+SavedBuild saved_build(const Program&, const Binary&);
+SavedTarget saved_target(std::vector<Fit> fits, const std::vector<Build>&, Provenance = {});
 /// Checks all that a run relies on. Throws file_format.
-Runnable runnable(SavedTarget, const std::string& name);
+std::vector<RunnableBuild> runnable(SavedTarget, const std::string& name);
+/// With their kernels on the device.
+std::vector<Build> loaded_builds(std::vector<RunnableBuild>, Backend&);
 
 }  // namespace fuse::runtime

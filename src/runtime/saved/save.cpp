@@ -43,8 +43,7 @@ SavedTarget target_of(const Executable::Impl& impl) {
                  .message = "an executable of the reference device has no kernels to save",
                  .hint = "compile for the device that is to run it"});
   }
-  const Binary none;
-  return saved_target(impl.device.backend()->fits(), *impl.program, impl.module ? *impl.module->binary : none,
+  return saved_target(impl.device.backend()->fits(), impl.builds,
                       {.explanation = impl.origin->explain(impl),
                        .source = impl.origin->source(),
                        .graph = impl.origin->graph(),
@@ -60,7 +59,7 @@ void check_one_graph(const Executable::Impl& first, const Executable::Impl& othe
   if (std::equal(mine.begin(), mine.end(), its.begin(), its.end(), same_slot)) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("'{}' and '{}' have other inputs, parameters or outputs",
-                                      first.program->signature.name, other.program->signature.name),
+                                      first.signature().name, other.signature().name),
                .hint = "a saved plan has one graph, compiled for several devices"});
 }
 
@@ -124,13 +123,9 @@ Executable Executable::load(const std::string& path, const Device& device) {
   const std::string file = runtime::read_whole(path, runtime::most_bytes);
   runtime::SavedTarget target = runtime::fitting(runtime::parse_plan_file(file, path), device, path);
   auto origin = std::make_shared<runtime::SavedOrigin>(std::move(target.provenance));
-  runtime::Runnable runnable = runtime::runnable(std::move(target), path);
-  std::shared_ptr<const runtime::Module> module;
-  if (!runnable.program.kernels.empty()) {
-    module = device.backend()->load_binary(std::make_shared<runtime::Binary>(std::move(runnable.binary)));
-  }
-  return runtime::make_executable(device, std::make_shared<runtime::Program>(std::move(runnable.program)),
-                                  std::move(origin), std::move(module));
+  return runtime::make_executable(
+      device, std::move(origin),
+      runtime::loaded_builds(runtime::runnable(std::move(target), path), *device.backend()));
 }
 
 }  // namespace v0

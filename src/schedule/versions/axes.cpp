@@ -12,7 +12,7 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr int most_cells = 12;
+constexpr std::size_t most_cells = 12;
 /// Of two bytes each, they would fill the memory of the largest devices.
 constexpr double most_elements_of_device = 5e10;
 
@@ -22,17 +22,20 @@ void add_symbols(const Dim& dim, std::set<std::string>& names) {
   for (const Dim& symbol : dim.symbols()) names.emplace(symbol.name());
 }
 
-/// The upper ends of a symbol's cells.
-std::vector<std::int64_t> powers_of_4(const ir::Symbol& symbol) {
+/// The upper ends of a symbol's cells: powers of `step`, from `first` on.
+std::vector<std::int64_t> powers(const ir::Symbol& symbol, std::int64_t first, std::int64_t step,
+                                 std::size_t most) {
   std::vector<std::int64_t> ends;
-  for (std::int64_t end = 4; end < symbol.range.max && end <= std::int64_t{1} << 60; end *= 4) {
+  for (std::int64_t end = first; end < symbol.range.max && end <= std::int64_t{1} << 58; end *= step) {
     if (end >= symbol.range.min) ends.push_back(end);
   }
   // Beyond so many elements, one cell is enough.
-  while (ends.size() + 1 > most_cells) ends.pop_back();
+  while (ends.size() + 1 > most) ends.pop_back();
   ends.push_back(symbol.range.max);
   return ends;
 }
+
+std::vector<std::int64_t> powers_of_4(const ir::Symbol& symbol) { return powers(symbol, 4, 4, most_cells); }
 
 std::vector<std::int64_t> equal_steps(const ir::Symbol& symbol, std::size_t cells) {
   const auto low = static_cast<double>(std::max<std::int64_t>(1, symbol.range.min));
@@ -47,42 +50,65 @@ std::vector<std::int64_t> equal_steps(const ir::Symbol& symbol, std::size_t cell
   return ends;
 }
 
-/// The middle of a cell. Vectors divide it, as they divide what applications have most often: where they do
-/// not, kernels test it. An extent of 1 has loops of another form, and 0 has none.
+/// What divides the extents that applications have most often. Where vectors do not divide one, kernels test
+/// it.
+std::int64_t usual_factor(const ir::Symbol& symbol, std::int64_t value) {
+  constexpr std::int64_t usual = 16;
+  const std::int64_t factor = std::max<std::int64_t>(1, symbol.factor);
+  return value >= 4 * usual && usual % factor == 0 ? usual : factor;
+}
+
+/// An extent of 1 has loops of another form, and 0 has none.
+std::int64_t in_cell(std::int64_t value, std::int64_t least, std::int64_t most) {
+  return std::clamp(std::max<std::int64_t>(value, 2), std::max<std::int64_t>(least, 0),
+                    std::max<std::int64_t>(most, 0));
+}
+
+/// The middle of a cell.
 std::int64_t middle(const ir::Symbol& symbol, std::int64_t least, std::int64_t most) {
   const auto low = static_cast<double>(std::max<std::int64_t>(1, least));
   const auto value =
       static_cast<std::int64_t>(std::sqrt(low * static_cast<double>(std::max<std::int64_t>(1, most))));
-  constexpr std::int64_t usual = 16;
-  std::int64_t factor = std::max<std::int64_t>(1, symbol.factor);
-  if (value >= 4 * usual && usual % factor == 0) factor = usual;
-  const std::int64_t rounded = std::max<std::int64_t>(value / factor * factor, 2);
-  return std::clamp(rounded, std::max<std::int64_t>(least, 0), std::max<std::int64_t>(most, 0));
+  const std::int64_t factor = usual_factor(symbol, value);
+  return in_cell(value / factor * factor, least, most);
+}
+
+std::int64_t usual_least(const ir::Symbol& symbol, std::int64_t least, std::int64_t most) {
+  const std::int64_t factor = usual_factor(symbol, least);
+  return in_cell((std::max<std::int64_t>(least, 1) + factor - 1) / factor * factor, least, most);
+}
+
+DimAxis without_symbols() {
+  DimAxis axis;
+  axis.most.push_back(1);
+  axis.ranges.emplace_back();
+  axis.least.emplace_back();
+  return axis;
+}
+
+/// Gives the symbol a range in each cell. There is one end for each.
+void add_symbol(DimAxis& axis, const ir::Symbol& symbol, const std::vector<std::int64_t>& ends) {
+  axis.most.resize(ends.size(), 1);
+  axis.ranges.resize(ends.size());
+  axis.least.resize(ends.size());
+  std::int64_t least = symbol.range.min;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    axis.ranges[i][symbol.name] = {least, ends[i], middle(symbol, least, ends[i])};
+    axis.least[i][symbol.name] = usual_least(symbol, least, ends[i]);
+    if (__builtin_mul_overflow(axis.most[i], ends[i], &axis.most[i]))
+      axis.most[i] = std::numeric_limits<std::int64_t>::max();
+    least = std::min(ends[i] + 1, symbol.range.max);
+  }
+  axis.extent = axis.extent * Dim::symbol(symbol.name, symbol.range);
 }
 
 DimAxis axis_of(const Symbols& symbols) {
-  DimAxis axis;
-  if (symbols.empty()) {
-    axis.most.push_back(1);
-    axis.ranges.emplace_back();
-    return axis;
-  }
+  if (symbols.empty()) return without_symbols();
   std::size_t cells = 1;
   for (const ir::Symbol* symbol : symbols) cells = std::max(cells, powers_of_4(*symbol).size());
-  axis.most.assign(cells, 1);
-  axis.ranges.resize(cells);
-  for (const ir::Symbol* symbol : symbols) {
-    const std::vector<std::int64_t> ends =
-        symbols.size() == 1 ? powers_of_4(*symbol) : equal_steps(*symbol, cells);
-    std::int64_t least = symbol->range.min;
-    for (std::size_t i = 0; i < cells; ++i) {
-      axis.ranges[i][symbol->name] = {least, ends[i], middle(*symbol, least, ends[i])};
-      if (__builtin_mul_overflow(axis.most[i], ends[i], &axis.most[i]))
-        axis.most[i] = std::numeric_limits<std::int64_t>::max();
-      least = std::min(ends[i] + 1, symbol->range.max);
-    }
-    axis.extent = axis.extent * Dim::symbol(symbol->name, symbol->range);
-  }
+  DimAxis axis;
+  for (const ir::Symbol* symbol : symbols)
+    add_symbol(axis, *symbol, symbols.size() == 1 ? powers_of_4(*symbol) : equal_steps(*symbol, cells));
   return axis;
 }
 
@@ -115,6 +141,13 @@ bool assumptions_hold(const ir::Graph& graph, const SymbolValues& values) {
 std::int64_t value_of(const Dim& dim, const SymbolValues& values) {
   if (dim.is_constant()) return dim.constant();
   return dim.evaluate([&](std::string_view name) { return values.at(std::string(name)); });
+}
+
+DimAxis axis_of_symbol(const ir::Symbol* symbol, std::int64_t step, std::size_t most_cells) {
+  if (!symbol) return without_symbols();
+  DimAxis axis;
+  add_symbol(axis, *symbol, powers(*symbol, 1, step, most_cells));
+  return axis;
 }
 
 std::array<DimAxis, 2> axes_of(const ir::Graph& graph, const Segment& segment) {

@@ -28,6 +28,7 @@ struct DimAxis {
   Dim extent = 1;                      ///< their product, which is what a table tests
   std::vector<std::int64_t> most{};    ///< per cell, its largest extent
   std::vector<SymbolRanges> ranges{};  ///< per cell, the ranges of the symbols, with hints in their middle
+  std::vector<SymbolValues> least{};   ///< per cell, the least values that, like the hints, vectors divide
   std::size_t cells() const { return ranges.size(); }
 };
 
@@ -35,6 +36,9 @@ struct DimAxis {
 /// others, the first of those. An axis without symbols has one cell. A symbol alone is cut at powers of 4;
 /// those that grow together are cut into as many cells each.
 std::array<DimAxis, 2> axes_of(const ir::Graph&, const Segment&);
+
+/// An axis of one symbol, cut behind 1 and at powers of `step`; of none, one cell.
+DimAxis axis_of_symbol(const ir::Symbol* symbol, std::int64_t step, std::size_t most_cells);
 
 /// The elements of the graph's values, each number once that is no constant.
 std::vector<Dim> value_sizes(const ir::Graph&);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/segments/transposed.hpp"
 #include "schedule/versions/axes.hpp"
+#include "schedule/versions/excess.hpp"
 #include "schedule/versions/narrowed.hpp"
 #include "schedule/versions/region_tree.hpp"
 #include "schedule/versions/segment_part.hpp"
@@ -30,18 +30,11 @@ ir::Graph with_hints(const ir::Graph& graph, const SymbolValues& values) {
   });
 }
 
-/// A version that takes twice as long as the best one in one cell is worse than one that takes 10% longer in
-/// ten.
-double excess_of(double ratio) {
-  const double excess = std::log(ratio);
-  return excess + 8 * excess * excess;
-}
-
-/// The excess of a candidate that cannot run.
-constexpr double forbidden = 1e4;
-/// That of one whose cost is not known in a cell: tiles of a transpose with a short side. In a region that
-/// has other cells, too, it may run.
-constexpr double unknown = 1;
+/// Dims of a cell at which candidates are compared.
+struct Point {
+  SymbolValues dims{};
+  double best = 0;  ///< the seconds of the best candidate
+};
 
 /// One cell of both axes that dims can be in.
 struct Cell {
@@ -49,7 +42,8 @@ struct Cell {
   SymbolValues middle{};
   SymbolValues all{};  ///< and the values of all other symbols of the graph, the least they have
   ir::Graph graph{};   ///< the part's, under the cell's ranges
-  double best = 0;     ///< the seconds of the best candidate
+  /// The middle, and the least dims, where rows are shorter than a kernel for the middle expects.
+  std::vector<Point> points{};
 };
 
 class VersionFinder {
@@ -71,7 +65,10 @@ class VersionFinder {
     single.each.push_back({.chosen = std::move(*declared)});
     if (axes_[0].cells() * axes_[1].cells() < 2 || options_.most < 2) return single;
     make_cells();
-    for (const Cell& cell : cells_) add_candidate(chooser_(cell.graph, part_.segment, target_));
+    for (const Cell& cell : cells_) {
+      for (const Point& point : cell.points)
+        add_candidate(chooser_(with_hints(cell.graph, point.dims), part_.segment, target_));
+    }
     const CellGrid grid = this->grid();
     for (const std::vector<DimRelation>& first : {index_relations(), std::vector<DimRelation>()}) {
       if (!take_cells(first)) continue;
@@ -95,6 +92,12 @@ class VersionFinder {
     return values;
   }
 
+  SymbolValues least_of(std::size_t i, std::size_t j) const {
+    SymbolValues values = axes_[0].least[i];
+    values.insert(axes_[1].least[j].begin(), axes_[1].least[j].end());
+    return values;
+  }
+
   void make_cells() {
     for (std::size_t i = 0; i < axes_[0].cells(); ++i) {
       for (std::size_t j = 0; j < axes_[1].cells(); ++j) {
@@ -109,6 +112,12 @@ class VersionFinder {
           }
           return symbol.range;
         });
+        cell.points.push_back({.dims = cell.middle});
+        if (SymbolValues least = least_of(i, j); least != cell.middle) {
+          SymbolValues all = cell.all;
+          for (const auto& [name, value] : least) all[name] = value;
+          if (is_possible(part_.graph, sizes_, least, all)) cell.points.push_back({.dims = std::move(least)});
+        }
         cells_.push_back(std::move(cell));
       }
     }
@@ -173,15 +182,19 @@ class VersionFinder {
     grid.excess.assign(candidates_.size(), std::vector<double>(grid.cells[0] * grid.cells[1], 0.0));
     std::vector<double> seconds(candidates_.size());
     for (Cell& cell : cells_) {
-      double best = std::numeric_limits<double>::infinity();
-      for (std::size_t c = 0; c < candidates_.size(); ++c) {
-        const bool known = has_cost(cell.graph, candidates_[c]);
-        seconds[c] = known ? seconds_of(cell.graph, candidates_[c]) : 0;
-        if (known) best = std::min(best, seconds[c]);
+      for (Point& point : cell.points) {
+        const ir::Graph at = with_hints(cell.graph, point.dims);
+        point.best = std::numeric_limits<double>::infinity();
+        for (std::size_t c = 0; c < candidates_.size(); ++c) {
+          const bool known = has_cost(at, candidates_[c]);
+          seconds[c] = known ? seconds_of(at, candidates_[c]) : 0;
+          if (known) point.best = std::min(point.best, seconds[c]);
+        }
+        for (std::size_t c = 0; c < candidates_.size(); ++c) {
+          const double excess = seconds[c] == 0 ? unknown_excess : excess_of(seconds[c] / point.best);
+          grid.excess[c][cell.number] = std::max(grid.excess[c][cell.number], excess);
+        }
       }
-      cell.best = best;
-      for (std::size_t c = 0; c < candidates_.size(); ++c)
-        grid.excess[c][cell.number] = seconds[c] == 0 ? unknown : excess_of(seconds[c] / best);
     }
     return grid;
   }
@@ -282,10 +295,15 @@ class VersionFinder {
     double sum = 0;
     for (const Cell* cell : taken_) {
       if (!has(region, *cell)) continue;
-      const ir::Graph at = with_hints(graph, cell->middle);
-      sum += has_cost(at, candidates_[candidate])
-                 ? excess_of(std::max(1.0, seconds_of(at, candidates_[candidate]) / cell->best))
-                 : unknown;
+      double worst = 0;
+      for (const Point& point : cell->points) {
+        const ir::Graph at = with_hints(graph, point.dims);
+        worst = std::max(worst,
+                         has_cost(at, candidates_[candidate])
+                             ? excess_of(std::max(1.0, seconds_of(at, candidates_[candidate]) / point.best))
+                             : unknown_excess);
+      }
+      sum += worst;
     }
     return sum;
   }
@@ -295,14 +313,14 @@ class VersionFinder {
     const std::size_t columns = axes_[1].cells();
     std::vector<std::size_t> alone, edge;  // cells that are too much alone, and the largest of the region
     for (const Cell* cell : taken_) {
-      if (!has(region, *cell) || grid.excess[candidate][cell->number] == forbidden) continue;
+      if (!has(region, *cell) || grid.excess[candidate][cell->number] == forbidden_excess) continue;
       if (!misfit(cell->graph, part_.segment, candidates_[candidate], target_).empty())
         alone.push_back(cell->number);
       if (cell->number / columns == region.last[0] || cell->number % columns == region.last[1])
         edge.push_back(cell->number);
     }
     const std::vector<std::size_t>& cells = alone.empty() ? edge : alone;
-    for (const std::size_t cell : cells) grid.excess[candidate][cell] = forbidden;
+    for (const std::size_t cell : cells) grid.excess[candidate][cell] = forbidden_excess;
     return cells.size();
   }
 

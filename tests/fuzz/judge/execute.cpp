@@ -25,7 +25,7 @@ std::string_view to_string(Verdict verdict) {
 
 /// One case after the pipeline. `module` is shared by all cases of the same mode.
 struct Batch::Built {
-  Compiled compiled;
+  CompiledBuilds builds;
   std::shared_ptr<runtime::Module> module;
   std::string failure;  ///< not empty: it could not be built
 };
@@ -81,6 +81,15 @@ bool same_bits(const HostTensor& a, const HostTensor& b) {
   return mismatch(point, b).empty();
 }
 
+bool has_custom_kernels(const Program& program) {
+  return std::any_of(program.graph.nodes.begin(), program.graph.nodes.end(),
+                     [](const ir::Node& node) { return node.op == ir::Op::custom_call; });
+}
+
+/// Whether each of several builds has a module of its own: a saved plan has all kernels of its module, and
+/// users' kernels have their own names.
+bool is_compiled_alone(const Case& c) { return c.options.saved || has_custom_kernels(c.program); }
+
 }  // namespace
 
 PipelineOptions pipeline_of(std::string_view rules) {
@@ -90,13 +99,15 @@ PipelineOptions pipeline_of(std::string_view rules) {
   return pipeline_options(options);
 }
 
-Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite, const Choose& choose) {
+CompiledBuilds compiled(const Case& c, const std::string& name, const Rewrite& rewrite,
+                        const Choose& choose) {
   const RunOptions& options = c.options;
   Random random(options.choices_seed);
   PipelineOptions pipeline = pipeline_of(options.rules);
   pipeline.fault = parse_fault(options.fault);
   pipeline.choose = choose;
   pipeline.versions = {.most = options.versions, .price = 0};
+  if (options.versions > 1) pipeline.builds = {.most = 4, .price = 0};
   if (options.choices_seed != 0) {
     // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
     pipeline.partition = random_partition(Random(~options.choices_seed));
@@ -115,7 +126,15 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   }
   ir::Graph graph = rewrite ? rewrite(c.program.graph) : c.program.graph;
   graph.name = name;
-  return run_pipeline(graph, target_of(options), pipeline);
+  const Target target = target_of(options);
+  CompiledBuilds builds{.regions = build_regions(graph, target, pipeline), .each = {}};
+  for (const schedule::Version& region : builds.regions.each) {
+    ir::Graph of_region = builds.each.empty() ? graph : schedule::graph_of(graph, region);
+    if (!builds.each.empty())
+      of_region.name = fmt::format("{}b{}", name, builds.each.size());  // one text has all
+    builds.each.push_back(run_pipeline(of_region, target, pipeline));
+  }
+  return builds;
 }
 
 Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choose)
@@ -123,7 +142,7 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choo
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     built_.push_back(std::make_unique<Built>());
     try {
-      built_[i]->compiled = compiled(cases_[i], "p" + std::to_string(i), rewrite, choose);
+      built_[i]->builds = compiled(cases_[i], "p" + std::to_string(i), rewrite, choose);
     } catch (const std::exception& error) {
       built_[i]->failure = error.what();
     }
@@ -134,7 +153,7 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choo
 Batch::~Batch() = default;
 
 Forms Batch::forms(std::size_t i) const {
-  return built_[i]->failure.empty() ? forms_of(cases_[i], built_[i]->compiled) : 0;
+  return built_[i]->failure.empty() ? forms_of(cases_[i], built_[i]->builds.each.front()) : 0;
 }
 
 void Batch::build_modules() {
@@ -142,7 +161,11 @@ void Batch::build_modules() {
   std::map<std::tuple<std::string, bool, int, std::size_t>, std::vector<std::size_t>> modules;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const RunOptions& options = cases_[i].options;
-    if (!built_[i]->failure.empty() || built_[i]->compiled.source.kernels.empty()) continue;
+    const std::vector<Compiled>& each = built_[i]->builds.each;
+    const bool has_kernels = std::any_of(each.begin(), each.end(),
+                                         [](const Compiled& one) { return !one.source.kernels.empty(); });
+    if (!built_[i]->failure.empty() || !has_kernels || (each.size() > 1 && is_compiled_alone(cases_[i])))
+      continue;
     modules[{is_on_cpu(options) ? options.profile : "", options.checked, options.optimization,
              options.saved ? i : cases_.size()}]
         .push_back(i);
@@ -152,10 +175,13 @@ void Batch::build_modules() {
     const auto start_of = [&](std::size_t i, codegen::Source& source) {
       source.name = "batch";
       // The emulated device has its own, for any kernel.
-      if (is_on_cpu(cases_[i].options)) source.prelude = built_[i]->compiled.source.prelude;
+      if (is_on_cpu(cases_[i].options)) source.prelude = built_[i]->builds.each.front().source.prelude;
     };
     start_of(members[0], all);
-    for (const std::size_t i : members) append(all, built_[i]->compiled.source);
+    const auto append_all = [&](std::size_t i, codegen::Source& source) {
+      for (const Compiled& each : built_[i]->builds.each) append(source, each.source);
+    };
+    for (const std::size_t i : members) append_all(i, all);
     RunOptions options = cases_[members[0]].options;
     if (!is_on_cpu(options)) options.profile = "h200";
     options.threads = 1;
@@ -172,7 +198,7 @@ void Batch::build_modules() {
     for (const std::size_t i : members) {  // whose text is it?
       codegen::Source one;
       start_of(i, one);
-      append(one, built_[i]->compiled.source);
+      append_all(i, one);
       try {
         built_[i]->module = device.backend()->load(one);
       } catch (const Error& error) {
@@ -183,9 +209,7 @@ void Batch::build_modules() {
 }
 
 Outcome Batch::run(std::size_t i, const Observer& observe) {
-  const auto is_custom = [](const ir::Node& node) { return node.op == ir::Op::custom_call; };
-  const std::vector<ir::Node>& nodes = cases_[i].program.graph.nodes;
-  if (is_on_cpu(cases_[i].options) && std::any_of(nodes.begin(), nodes.end(), is_custom))
+  if (is_on_cpu(cases_[i].options) && has_custom_kernels(cases_[i].program))
     return {Verdict::wasted, "the cpu device runs no CUDA text", {}};
   if (!built_[i]->failure.empty()) return {Verdict::build, built_[i]->failure, {}};
   Outcome outcome;
@@ -206,8 +230,8 @@ void Batch::try_run(std::size_t i, const Observer& observe, Outcome& outcome) {
   const auto executable_on = [&](const Device& device) {
     std::unique_ptr<runtime::Module> module;
     if (built_[i]->module) module = std::make_unique<SharedModule>(built_[i]->module);
-    const Executable made =
-        runtime::make_executable(program.graph, built_[i]->compiled, device, std::move(module));
+    const Executable made = runtime::make_executable(std::make_shared<const ir::Graph>(program.graph),
+                                                     built_[i]->builds, device, std::move(module));
     return options.saved ? through_file(made) : made;
   };
   const Device device = device_for(options);

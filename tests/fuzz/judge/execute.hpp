@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/forms.hpp"
 #include "fuzz/grow/generated_program.hpp"
@@ -41,8 +42,8 @@ PipelineOptions pipeline_of(std::string_view rules);
 
 /// What the compiler makes of a case. Its kernels' names begin with `name`. `rewrite` stands before the
 /// compiler and is unknown to the oracle: to plant a fault.
-Compiled compiled(const Case&, const std::string& name, const Rewrite& rewrite = {},
-                  const Choose& choose = {});
+CompiledBuilds compiled(const Case&, const std::string& name, const Rewrite& rewrite = {},
+                        const Choose& choose = {});
 
 /// One run of a case: what went in, what a right device may answer, and what came out.
 struct Observed {

@@ -96,7 +96,7 @@ int execute(const EmitOptions& options) {
   write_file(options.directory, source.name + ".cu", source.text());
   if (cubin) write_file(options.directory, source.name + ".cubin", cubin->image);
 
-  fmt::print("{}", kernel_table(source, cubin ? &*cubin : nullptr));
+  fmt::print("{}{}", build_line(compiled), kernel_table(source, cubin ? &*cubin : nullptr));
   fmt::print("wrote {}/{}.cu", options.directory, source.name);
   if (cubin) fmt::print(" and {}/{}.cubin (sm_{})", options.directory, source.name, arch);
   fmt::print("\n");

@@ -109,7 +109,8 @@ int execute(const ExplainOptions& options) {
   const CompiledGraph compiled = compile_graph(options.graph);
   const Explanation explanation(compiled);
   const std::vector<std::string>& edge = options.edge;
-  fmt::print("{}", edge.empty() ? explanation.whole() : explanation.between(edge[0], edge[1]));
+  fmt::print("{}{}", build_line(compiled),
+             edge.empty() ? explanation.whole() : explanation.between(edge[0], edge[1]));
   return 0;
 }
 

@@ -75,6 +75,7 @@ std::string of_segment(const CompiledGraph& compiled, const schedule::Segment& s
 int execute(const NestsOptions& options) {
   Progress progress("planning");
   const CompiledGraph compiled = compile_graph(options.graph);
+  fmt::print("{}", build_line(compiled));
   const Compiled& stages = compiled.stages;
   const schedule::EqualSegments equal =
       schedule::equal_segments(stages.graph, stages.partition.segments, stages.partition.storage);

@@ -61,7 +61,22 @@ std::string schedules_text(const Compiled& stages) {
   return text;
 }
 
+/// Which builds there are, and which of them this is.
+std::string builds_text(const CompiledGraph& compiled) {
+  std::string text = fmt::format("one of {} builds by the dims: this is build {}\n",
+                                 compiled.regions.each.size(), compiled.build);
+  text += to_string(compiled.regions.table, "  ", "build");
+  for (std::size_t i = 0; i < compiled.regions.each.size(); ++i)
+    text += "  " + build_text(compiled.regions, i) + '\n';
+  return text;
+}
+
 }  // namespace
+
+std::string build_line(const CompiledGraph& compiled) {
+  return compiled.regions.each.size() > 1 ? build_text(compiled.regions, compiled.build) + '\n'
+                                          : std::string();
+}
 
 std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
@@ -69,11 +84,17 @@ std::string plan_text(const CompiledGraph& compiled) {
                                  compiled.target.name, to_string(compiled.dims));
   for (const ir::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
   if (!stages.guards.empty()) text += '\n';
+  if (compiled.regions.each.size() > 1) text += builds_text(compiled) + '\n';
   text += schedule::print(stages.graph, stages.partition) + '\n';
   if (const std::string line = decisions_line(stages); !line.empty()) text += line + '\n';
   text += schedules_text(stages);
-  for (std::size_t i = 0; i < stages.versions.size(); ++i)
-    text += fmt::format("versions of table {}, each a schedule above\n", i) + versions_text(stages, i);
+  const runtime::Binding binding = compiled.binding();
+  for (std::size_t i = 0; i < stages.versions.size(); ++i) {
+    text +=
+        fmt::format("versions of table {}, each a schedule above; these dims take version {}\n", i,
+                    version_for(stages.plan.tables[i], [&](const Dim& dim) { return binding.value(dim); })) +
+        versions_text(stages, i);
+  }
   text += '\n' + schedule::print(stages.plan) + '\n';
   if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
   return text + summary_line(compiled);
@@ -90,7 +111,12 @@ CompiledGraph compile_graph(const GraphOptions& options, bool record) {
   result.source = graph.ir();
   result.partition = how.partition;
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, how);
+  result.regions = build_regions(result.source, target, how);
+  const runtime::Binding binding = result.binding();
+  result.build = version_for(result.regions.table, [&](const Dim& dim) { return binding.value(dim); });
+  result.stages = run_pipeline(
+      result.build == 0 ? result.source : graph_of(result.source, result.regions.each[result.build]), target,
+      how);
   return result;
 }
 

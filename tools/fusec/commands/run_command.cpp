@@ -191,7 +191,7 @@ int execute(const RunOptions& given) {
   if (!options.trace.empty()) try_file("--trace", options.trace);
   if (!options.decisions.empty()) {
     try_file("--decisions", options.decisions);
-    options.graph.compile.versions = 1;  // decisions say one way to run for all dims
+    options.graph.compile.versions = options.graph.compile.builds = 1;  // they say one way for all dims
   }
   if (is_repro(options.graph.file)) {
     const std::string failed = replay(options);

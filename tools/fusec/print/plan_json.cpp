@@ -23,6 +23,10 @@ class Describer {
     json["graph"] = graph();
     json["target"] = compiled_.target.name;
     json["dims"] = compiled_.dims;
+    if (compiled_.regions.each.size() > 1) {
+      json["build"] = compiled_.build;
+      json["builds"] = table(compiled_.regions.table);
+    }
     json["groups"] = groups();
     json["segments"] = Json::array();
     for (std::size_t i = 0; i < stages_.partition.segments.size(); ++i)
