@@ -9,7 +9,7 @@
 #include <fstream>
 #include <fuse/fuse.hpp>
 #include <memory>
-#include <numeric>
+#include <set>
 #include <vector>
 
 #include "compile/compile.hpp"
@@ -17,6 +17,7 @@
 #include "runtime/device/backend.hpp"
 #include "runtime/saved/plan_file.hpp"
 #include "support/catch.hpp"
+#include "support/examples.hpp"
 #include "support/stitch_cases.hpp"
 #include "support/tensor_compare.hpp"
 
@@ -133,6 +134,42 @@ TEST_CASE("builds: hints in the middle of a range do not cut a region in two", "
       CHECK(condition.to_string().find("17") == std::string::npos);  // B in [5, 16] has the middle
     }
   }
+}
+
+TEST_CASE("builds: all dims of the example graphs have one, whose conditions hold", "[versions][builds]") {
+  std::size_t several = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_directory() / "examples/graphs")) {
+    INFO(entry.path());
+    const Graph g = Graph::load(entry.path());
+    const Target target = target_profile("h200");
+    const auto regions_on = [&](int threads) {
+      return build_regions(g.ir(), target, {.builds = {.most = 8, .price = 0}, .threads = threads});
+    };
+    const schedule::Versions regions = regions_on(1);
+    CHECK(schedule::to_string(regions_on(3).table) == schedule::to_string(regions.table));
+    CHECK_NOTHROW(schedule::verify(regions.table));
+    REQUIRE(regions.table.versions == regions.each.size());
+    CHECK(regions.each[0].conditions.empty());
+    several += regions.each.size() > 1;
+    std::set<std::int64_t> edges{0, 1, 2, 3, 1 << 20};
+    for (const schedule::VersionTable::Test& test : regions.table.tests)
+      for (const std::int64_t step : {-1, 0, 1}) edges.insert(test.relation.right.constant() + step);
+    const std::vector<ir::Symbol>& symbols = g.ir().symbols;
+    for (const std::int64_t a : edges) {
+      for (const std::int64_t b : edges) {
+        DimValues dims;
+        for (std::size_t i = 0; i < symbols.size(); ++i)
+          dims[symbols[i].name] = std::clamp(i % 2 == 0 ? a : b, symbols[i].range.min, symbols[i].range.max);
+        for (const DimRelation& condition : regions.each.at(build_at(regions, dims)).conditions) {
+          const auto value = [&](const Dim& dim) {
+            return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+          };
+          CHECK(condition.holds(value(condition.left), value(condition.right)));
+        }
+      }
+    }
+  }
+  CHECK(several > 1);
 }
 
 TEST_CASE("builds: attention of any shape", "[versions][builds][emulated]") {

@@ -16,6 +16,7 @@
 #include "compile/builds/builds.hpp"
 #include "ir/graph/attr.hpp"
 #include "ir/graph/fixed_values.hpp"
+#include "os/parallel.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/versions/axes.hpp"
@@ -68,7 +69,7 @@ class RegionFinder {
   RegionFinder(const ir::Graph& graph, const Target& target, const PipelineOptions& options)
       : graph_(graph),
         target_(target),
-        options_(options),
+        options_(untimed(options)),
         chooser_(options.chooser ? options.chooser
                                  : schedule::chooser_of(options.partition, options.designs)) {}
 
@@ -77,12 +78,7 @@ class RegionFinder {
     make_axes();
     if (axes_[0].cells() * axes_[1].cells() < 2) return single;
     make_cells();
-    add_cut({}, {}, [&] { return graph_; });
-    if (cuts_.empty()) return single;
-    for (const Cell& cell : cells_) {
-      const std::set<std::string> fixed = fixed_in(cell);
-      add_cut(fixed, cell.middle, [&] { return planned_in(cell, fixed); });
-    }
+    make_cuts();
     if (cuts_.size() < 2) return single;
     const auto tree_of = [&](const CellGrid& grid) {
       return schedule::best_tree(grid, options_.builds.most, options_.builds.price);
@@ -101,6 +97,12 @@ class RegionFinder {
   }
 
  private:
+  /// Outlines are made on several threads, and none of them is a stage of what is compiled.
+  static PipelineOptions untimed(PipelineOptions options) {
+    options.timed = {};
+    return options;
+  }
+
   struct Cell {
     std::array<std::size_t, 2> at{};
     SymbolRanges ranges{};
@@ -185,11 +187,22 @@ class RegionFinder {
     }
   }
 
-  void add_cut(std::set<std::string> fixed, schedule::SymbolValues hints,
-               const std::function<ir::Graph()>& graph) {
-    std::optional<Outline> outline = this->outline(graph);
-    if (!outline || !texts_.insert(cut_text(*outline)).second) return;
-    cuts_.push_back(std::make_unique<Cut>(cut_of(std::move(fixed), std::move(*outline))));
+  /// The cut for the declared hints, then those of the cells that differ. Without the first there are none.
+  void make_cuts() {
+    const std::optional<Outline> declared = outline([&] { return graph_; });
+    if (!declared) return;
+    add_cut({}, {}, *declared);
+    std::vector<std::optional<Outline>> outlines(cells_.size());
+    parallel_for(options_.threads, cells_.size(), [&](std::size_t i) {
+      outlines[i] = outline([&] { return planned_in(cells_[i], fixed_in(cells_[i])); });
+    });
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (outlines[i]) add_cut(fixed_in(cells_[i]), cells_[i].middle, *outlines[i]);
+  }
+
+  void add_cut(std::set<std::string> fixed, schedule::SymbolValues hints, const Outline& outline) {
+    if (!texts_.insert(cut_text(outline)).second) return;
+    cuts_.push_back(std::make_unique<Cut>(cut_of(std::move(fixed), outline)));
     cuts_.back()->hints = std::move(hints);
   }
 
@@ -290,7 +303,8 @@ class RegionFinder {
   CellGrid grid() const {
     CellGrid grid{.cells = {axes_[0].cells(), axes_[1].cells()}};
     grid.excess.assign(cuts_.size(), std::vector<double>(grid.cells[0] * grid.cells[1], 0.0));
-    for (const Cell& cell : cells_) {
+    parallel_for(options_.threads, cells_.size(), [&](std::size_t at) {
+      const Cell& cell = cells_[at];
       std::vector<std::optional<double>> seconds;
       double best = std::numeric_limits<double>::infinity();
       for (const std::unique_ptr<Cut>& cut : cuts_) {
@@ -303,7 +317,7 @@ class RegionFinder {
         grid.excess[i][number] = known ? schedule::excess_of(*seconds[i] / best) : schedule::forbidden_excess;
       }
       if (!seconds[0]) grid.excess[0][number] = schedule::unknown_excess;
-    }
+    });
     return grid;
   }
 
@@ -409,7 +423,7 @@ class RegionFinder {
 
   const ir::Graph& graph_;
   const Target& target_;
-  const PipelineOptions& options_;
+  const PipelineOptions options_;
   const schedule::Chooser chooser_;
   std::array<DimAxis, 2> axes_{};
   std::vector<Cell> cells_;
@@ -434,8 +448,8 @@ bool has_symbolic_parameters(const ir::Graph& graph) {
 
 schedule::Versions build_regions(const ir::Graph& graph, const Target& target,
                                  const PipelineOptions& options) {
-  const bool one =
-      options.builds.most < 2 || is_cpu(target) || is_told(options) || has_symbolic_parameters(graph);
+  const bool one = options.builds.most < 2 || graph.symbols.empty() || is_cpu(target) || is_told(options) ||
+                   has_symbolic_parameters(graph);
   return one ? schedule::Versions{.each = {{}}} : RegionFinder(graph, target, options).run();
 }
 
