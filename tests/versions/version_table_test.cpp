@@ -145,6 +145,11 @@ TEST_CASE("version table: conditions keep the closest bound of an extent", "[ver
   CHECK(conditions[1] == std::vector<DimRelation>{at_most(N, 1024), at_least(N, 65)});
   CHECK(conditions[2] == std::vector<DimRelation>{at_least(N, 1025), at_most(N, 65536)});
   CHECK(conditions[3] == std::vector<DimRelation>{at_least(N, 65537)});
+  // A bound that comes later may be the farther one.
+  const VersionTable farther{
+      .tests = {{at_most(N, 64), {false, 1}, {true, 2}}, {at_most(N, 1024), {true, 0}, {true, 1}}},
+      .versions = 3};
+  CHECK(conditions_of(farther)[0] == std::vector<DimRelation>{at_most(N, 64)});
 }
 
 TEST_CASE("version table: names in place of versions, without tests that decide nothing", "[versions]") {

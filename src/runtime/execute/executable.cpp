@@ -13,21 +13,6 @@ namespace fuse {
 namespace runtime {
 namespace {
 
-[[noreturn]] void fail_to_make(const std::string& what) {
-  throw Error({.kind = ErrorKind::internal,
-               .code = ErrorCode::internal,
-               .message = "an executable would have " + what});
-}
-
-/// Extents may be written differently: a build knows more about its symbols.
-bool same_slots(const Signature& a, const Signature& b) {
-  return std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
-                    [](const Slot& x, const Slot& y) {
-                      return x.kind == y.kind && x.name == y.name && x.dtype == y.dtype &&
-                             x.dims.size() == y.dims.size() && x.donor == y.donor;
-                    });
-}
-
 void keep_setups(std::vector<Build>& builds) {
   for (Build& build : builds) {
     const bool known = std::any_of(builds.begin(), builds.end(), [&](const Build& other) {
@@ -56,12 +41,13 @@ std::vector<char> read_by_steps(const std::vector<Build>& builds) {
 
 Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
                            std::vector<Build> builds) {
-  if (builds.front().program->builds.versions != builds.size())
-    fail_to_make("a table for another number of builds");
+  if (builds.front().program->builds.versions != builds.size()) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "an executable would have a table for another number of builds"});
+  }
   for (Build& build : builds) {
     if (device.kind() != DeviceKind::reference) verify(*build.program);
-    if (!same_slots(build.program->signature, builds.front().program->signature))
-      fail_to_make("builds with different slots");
     for (const codegen::KernelInfo& kernel : build.program->kernels)
       build.functions.push_back(&build.module->function(kernel.name));
   }

@@ -122,8 +122,8 @@ struct Commands {
   std::uint32_t events = 0;                ///< the events of steps; one more marks the start of the run
 };
 
-/// The last step of compiling and of loading, of builds without their functions. Throws internal unless the
-/// parts of each program fit each other, and all have the same slots.
+/// The last step of compiling and of loading, of builds without their functions, which have the same slots.
+/// Throws internal unless the parts of each program fit each other.
 Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
                            std::vector<Build> builds);
 

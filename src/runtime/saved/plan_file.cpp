@@ -64,6 +64,7 @@ RunnableBuild runnable_build(SavedBuild saved, const std::string& name) {
   return made;
 }
 
+/// Extents may be written differently: a build knows more about its symbols.
 bool same_slots(const Signature& a, const Signature& b) {
   return std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
                     [](const Slot& x, const Slot& y) {
