@@ -193,3 +193,22 @@ TEST_CASE("versions: decisions give one way to run", "[versions][decisions]") {
   told.decisions = decisions_of(one, target);
   CHECK(run_pipeline(g.ir(), target, told).versions.empty());
 }
+
+TEST_CASE("versions: a cell has values, also of a symbol that has fewer of them than there are cells",
+          "[versions]") {
+  Graph g("few");
+  const Dim a = g.dim("A", {.min = 0, .max = 2}), b = g.dim("B", {.min = 3, .max = 1 << 20});
+  g.output("y", exp(g.input("x", f32, {a, b, 7})));
+  const Compiled made = compiled_with(g, 8);
+  for (const schedule::DimAxis& axis : schedule::axes_of(made.graph, made.partition.segments.at(0))) {
+    for (std::size_t cell = 0; cell < axis.cells(); ++cell) {
+      for (const auto& [name, range] : axis.ranges[cell]) {
+        INFO(name << " in cell " << cell << ": " << range.min << " to " << range.max << ", hint "
+                  << range.hint);
+        CHECK(range.min <= range.max);
+        CHECK((range.min <= range.hint && range.hint <= range.max));
+        CHECK((range.min <= axis.least[cell].at(name) && axis.least[cell].at(name) <= range.max));
+      }
+    }
+  }
+}

@@ -93,8 +93,10 @@ void add_symbol(DimAxis& axis, const ir::Symbol& symbol, const std::vector<std::
   axis.least.resize(ends.size());
   std::int64_t least = symbol.range.min;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    axis.ranges[i][symbol.name] = {least, ends[i], middle(symbol, least, ends[i])};
-    axis.least[i][symbol.name] = usual_least(symbol, least, ends[i]);
+    // A symbol of few values has one end in several cells.
+    const std::int64_t from = std::min(least, ends[i]);
+    axis.ranges[i][symbol.name] = {from, ends[i], middle(symbol, from, ends[i])};
+    axis.least[i][symbol.name] = usual_least(symbol, from, ends[i]);
     if (__builtin_mul_overflow(axis.most[i], ends[i], &axis.most[i]))
       axis.most[i] = std::numeric_limits<std::int64_t>::max();
     least = std::min(ends[i] + 1, symbol.range.max);
