@@ -187,15 +187,12 @@ check_runtime_library() {
 
 pkg() { PKG_CONFIG_PATH=$1/$libdir/pkgconfig pkg-config "${@:2}"; }
 
-# README's program prints what README says.
-readme_block() { awk -v kind="\`\`\`$1" '$0 == "```" { on = 0 } on; $0 == kind { on = 1 }' README.md; }
-readme_prints() { [[ $("$scratch/readme") == "$(readme_block text) " ]]; }
-check_readme() {
-  local -a flags
-  read -ra flags < <(pkg "$static" --static --cflags --libs fuse-compiler)
-  readme_block cpp >"$scratch/readme.cpp"
-  check 'README: its program builds' "${cxx[@]}" "$scratch/readme.cpp" "${flags[@]}" -o "$scratch/readme"
-  check 'README: it prints what README says' readme_prints
+# The programs on the pages, README's among them, print what the pages say.
+check_pages() {
+  local -a compile link
+  read -ra compile < <(pkg "$static" --static --cflags fuse-compiler)
+  read -ra link < <(pkg "$static" --static --libs fuse-compiler)
+  check 'the C++ on the pages' tests/pages.sh "${cxx[@]}" "${compile[@]}" -- "${link[@]}"
 }
 
 check_pkg_config() {
@@ -259,7 +256,7 @@ check_runtime_library
 check_headers
 check_find_package
 check_pkg_config
-check_readme
+check_pages
 check_beside_libfuse 2
 check_beside_libfuse 3
 printf '%d passed, %d failed\n' "$passed" "$failed"

@@ -60,7 +60,7 @@ Graph build_elementwise(DType dtype, const Extents& dims) {
   Graph graph("elementwise");
   Tensor x = graph.input("x", dtype, {dims[0]});
   const Tensor b = graph.input("b", dtype, {dims[0]});
-  for (std::int64_t i = 0; i < dims[1]; ++i) x = max(x * 0.7978 + b, 0) * 0.5 + x;
+  for (std::int64_t i = 0; i < dims[1]; ++i) x = maximum(x * 0.7978 + b, 0) * 0.5 + x;
   graph.output("y", x);
   return graph;
 }
@@ -117,7 +117,7 @@ class Transformer {
       const Tensor part = reshape(slice(qkv, 2, i, i + 1), {batch_, length_, heads_, width});
       parts[static_cast<std::size_t>(i)] = transpose(part, {0, 2, 1, 3});
     }
-    const Tensor mixed = attention(parts[0], parts[1], parts[2], true);
+    const Tensor mixed = attention(parts[0], parts[1], parts[2], {.causal = true});
     return dense(reshape(transpose(mixed, {0, 2, 1, 3}), {batch_, length_, hidden_}), name + "out", hidden_,
                  hidden_);
   }

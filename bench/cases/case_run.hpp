@@ -1,7 +1,7 @@
 // One case on one device, measured. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fuse/executable.hpp>
+#include <fuse/session.hpp>
 
 #include "cases/cases.hpp"
 #include "copy_rate.hpp"

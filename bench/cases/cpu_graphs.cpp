@@ -66,7 +66,7 @@ Graph build_softmax_backward(DType dtype, const Extents& dims) {
   Graph graph("softmax_backward");
   const Tensor p = to_f32(graph.input("probabilities", dtype, {dims[0], dims[1]}));
   const Tensor dy = to_f32(graph.input("dy", dtype, {dims[0], dims[1]}));
-  graph.output("y", convert(p * (dy - sum(p * dy, {1}, true)), dtype));
+  graph.output("y", convert(p * (dy - sum(p * dy, {1}, {.keep_dims = true})), dtype));
   return graph;
 }
 
@@ -79,7 +79,8 @@ Graph build_norm_backward(DType dtype, const Extents& dims) {
   const Tensor rstd = graph.input("rstd", f32, {dims[0], 1});
   const Tensor gamma = graph.parameter("gamma", f32, {dims[1]});
   const Tensor unit = (x - average) * rstd, scaled = dy * gamma;
-  const Tensor dx = rstd * (scaled - mean(scaled, {1}, true) - unit * mean(scaled * unit, {1}, true));
+  const Tensor dx = rstd * (scaled - mean(scaled, {1}, {.keep_dims = true}) -
+                            unit * mean(scaled * unit, {1}, {.keep_dims = true}));
   graph.output("y", convert(dx, dtype));
   graph.output("dgamma", sum(dy * unit, {0}));
   graph.output("dbeta", sum(dy, {0}));

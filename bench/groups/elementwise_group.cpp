@@ -59,7 +59,7 @@ Graph graph_of(const std::string& name) {
   Graph graph(name);
   const Tensor x = graph.input("x", f32, {count}), b = graph.input("b", f32, {count});
   const Tensor affine = x * 0.7978f + b;
-  graph.output("y", name == "affine" ? max(affine, 0.0f) * 0.5f + x : exp(affine) + x);
+  graph.output("y", name == "affine" ? maximum(affine, 0.0f) * 0.5f + x : exp(affine) + x);
   return graph;
 }
 

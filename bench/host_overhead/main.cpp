@@ -69,7 +69,7 @@ struct FakeBlas {
 Graph chain(int kernels) {
   Graph g("chain_" + std::to_string(kernels));
   Tensor x = g.input("x", f32, {64, 64});
-  for (int i = 0; i < kernels; ++i) x = broadcast_to(sum(exp(x), {i % 2}, true), {64, 64});
+  for (int i = 0; i < kernels; ++i) x = broadcast_to(sum(exp(x), {i % 2}, {.keep_dims = true}), {64, 64});
   g.output("y", x);
   return g;
 }

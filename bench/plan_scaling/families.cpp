@@ -28,7 +28,7 @@ Tensor transformer_layer(Graph& graph, const Tensor& x, int layer) {
   const Tensor normed = layer_norm(x, vector("norm1.gamma"), vector("norm1.beta"));
   const Tensor q = matmul(normed, weight("q", width, width)), k = matmul(normed, weight("k", width, width)),
                v = matmul(normed, weight("v", width, width));
-  const Tensor scores = softmax(matmul(q, k, false, true) * 0.125, 1);
+  const Tensor scores = softmax(matmul(q, k, {.transpose_b = true}) * 0.125, 1);
   const Tensor mixed = x + matmul(matmul(scores, v), weight("out", width, width));
   const Tensor again = layer_norm(mixed, vector("norm2.gamma"), vector("norm2.beta"));
   const Tensor hidden = gelu(matmul(again, weight("up", width, 4 * width)));
@@ -78,8 +78,8 @@ Graph skips(std::size_t ops) {
     const auto scope = graph.scope(fmt::format("layer{}", layers.size()));
     Tensor sum = layers.back();
     for (std::size_t back = 2; back <= layers.size(); back *= 2) sum = sum + layers[layers.size() - back];
-    const Tensor centred = sum - mean(sum, {1}, true);
-    layers.push_back(tanh(centred * rsqrt(mean(centred * centred, {1}, true) + 1.0)));
+    const Tensor centred = sum - mean(sum, {1}, {.keep_dims = true});
+    layers.push_back(tanh(centred * rsqrt(mean(centred * centred, {1}, {.keep_dims = true}) + 1.0)));
   }
   graph.output("y", layers.back());
   return graph;

@@ -31,8 +31,8 @@ struct Maker {
   }
 };
 
-Tensor row_sum(const Tensor& x) { return sum(x, {1}, true); }
-Tensor row_mean(const Tensor& x) { return mean(x, {1}, true); }
+Tensor row_sum(const Tensor& x) { return sum(x, {1}, {.keep_dims = true}); }
+Tensor row_mean(const Tensor& x) { return mean(x, {1}, {.keep_dims = true}); }
 
 /// The argument of the tanh, and its derivative.
 Tensor inner(const Tensor& x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }

@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <fuse/device.hpp>
-#include <fuse/executable.hpp>
+#include <fuse/session.hpp>
 #include <string>
 #include <vector>
 

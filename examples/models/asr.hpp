@@ -70,7 +70,7 @@ class AsrGraph {
       token = fuse::argmax(scores, 1);
       tokens.push_back(token);
     }
-    graph_.output("tokens", stack(tokens));
+    graph_.output("tokens", fuse::stack(tokens));
     graph_.output("scores", scores);
     return std::move(graph_);
   }

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "layers.hpp"
+#include "model_layers.hpp"
 
 namespace example {
 
@@ -145,15 +145,16 @@ inline Var operator-(double k, const Var& x) {
 }
 
 inline Var matmul(const Var& a, const Var& b, bool transpose_a = false, bool transpose_b = false) {
-  const fuse::Tensor product = fuse::matmul(a.value, b.value, transpose_a, transpose_b);
+  const fuse::Tensor product =
+      fuse::matmul(a.value, b.value, {.transpose_a = transpose_a, .transpose_b = transpose_b});
   return a.tape->made(product, {a, b}, [=](const fuse::Tensor& g) {
     a.tape->give(a, [&] {
-      return transpose_a ? fuse::matmul(b.value, g, transpose_b, true)
-                         : fuse::matmul(g, b.value, false, !transpose_b);
+      return transpose_a ? fuse::matmul(b.value, g, {.transpose_a = transpose_b, .transpose_b = true})
+                         : fuse::matmul(g, b.value, {.transpose_b = !transpose_b});
     });
     b.tape->give(b, [&] {
-      return transpose_b ? fuse::matmul(g, a.value, true, transpose_a)
-                         : fuse::matmul(a.value, g, !transpose_a, false);
+      return transpose_b ? fuse::matmul(g, a.value, {.transpose_a = true, .transpose_b = transpose_a})
+                         : fuse::matmul(a.value, g, {.transpose_a = !transpose_a});
     });
   });
 }
@@ -171,13 +172,13 @@ inline Var tanh(const Var& x) {
 inline Var softmax(const Var& x, std::int64_t axis) {
   const fuse::Tensor y = fuse::softmax(x.value, axis);
   return x.tape->made(y, {x}, [x, y, axis](const fuse::Tensor& g) {
-    x.tape->give(x, [&] { return y * (g - fuse::sum(g * y, {axis}, true)); });
+    x.tape->give(x, [&] { return y * (g - fuse::sum(g * y, {axis}, {.keep_dims = true})); });
   });
 }
 
 /// The axis stays, with extent 1.
 inline Var sum(const Var& x, std::int64_t axis) {
-  return x.tape->made(fuse::sum(x.value, {axis}, true), {x}, [x](const fuse::Tensor& g) {
+  return x.tape->made(fuse::sum(x.value, {axis}, {.keep_dims = true}), {x}, [x](const fuse::Tensor& g) {
     x.tape->give(x, [&] { return fuse::broadcast_to(g, x.value.dims()); });
   });
 }

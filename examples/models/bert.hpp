@@ -101,8 +101,8 @@ class BertGraph {
     const fuse::Tensor q = heads_of(dense(x, name + ".query", hidden, hidden));
     const fuse::Tensor k = heads_of(dense(x, name + ".key", hidden, hidden));
     const fuse::Tensor v = heads_of(dense(x, name + ".value", hidden, hidden));
-    const fuse::Tensor scores =
-        fuse::matmul(q, k, false, true, fuse::f32) * (1 / std::sqrt(static_cast<double>(width)));
+    const fuse::MatmulOptions wide{.transpose_b = true, .result = fuse::f32};
+    const fuse::Tensor scores = fuse::matmul(q, k, wide) * (1 / std::sqrt(static_cast<double>(width)));
     // A large negative number and not -infinity: a row without a key to look at is no NaN.
     const fuse::Tensor kept = fuse::broadcast_in_dim(mask, {B_, model_.heads, S_, S_}, {0, 3});
     const fuse::Tensor weights = fuse::softmax(fuse::select(kept, scores, -1e9));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "layers.hpp"
+#include "model_layers.hpp"
 
 namespace example {
 
@@ -53,7 +53,7 @@ inline fuse::Tensor max_pool(const fuse::Tensor& x, std::int64_t height, std::in
   const std::int64_t rows = x.dim(1).constant() / height, columns = x.dim(2).constant() / width;
   const fuse::Tensor whole = fuse::slice(fuse::slice(x, 1, 0, rows * height), 2, 0, columns * width);
   const fuse::Tensor cells = fuse::reshape(whole, {x.dim(0), rows, height, columns, width, x.dim(3)});
-  return fuse::reduce_max(cells, {2, 4});
+  return fuse::max(cells, {2, 4});
 }
 
 }  // namespace example

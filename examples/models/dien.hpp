@@ -45,14 +45,15 @@ inline fuse::Tensor target_attention(Layers& layers, const Dien& model, const fu
   const fuse::Tensor asked = layers.dense(target, "attention.query", model.width());
   const fuse::Tensor slope = layers.weight("attention.query.slope", {model.width()});
   const fuse::Tensor query =
-      fuse::broadcast_to(fuse::max(asked, 0) + slope * fuse::min(asked, 0), interests.dims());
+      fuse::broadcast_to(fuse::maximum(asked, 0) + slope * fuse::minimum(asked, 0), interests.dims());
   fuse::Tensor x = fuse::concat({query, interests, query - interests, query * interests}, 2);
   for (std::size_t i = 0; i < model.attention.size(); ++i) {
     x = sigmoid(layers.dense(x, "attention." + std::to_string(i), model.attention[i]));
   }
   // One column is no GEMM: a sum over each row is part of the kernel that has the row.
   const fuse::Tensor last = layers.weight("attention.score.weight", {model.attention.back()});
-  const fuse::Tensor scores = fuse::sum(x * last, {2}, true) + layers.weight("attention.score.bias", {1});
+  const fuse::Tensor scores =
+      fuse::sum(x * last, {2}, {.keep_dims = true}) + layers.weight("attention.score.bias", {1});
   return fuse::softmax(fuse::select(present, scores, -4294967295.0), 0);
 }
 
@@ -87,7 +88,7 @@ inline fuse::Graph build_dien(const Dien& model) {
 
   std::vector<GruStep> extract, evolve;
   for (std::int64_t t = 0; t < T; ++t) extract.push_back({.present = at(present, 0, t)});
-  const fuse::Tensor interests = stack(gru(layers, history, "interest", model.width(), extract));
+  const fuse::Tensor interests = fuse::stack(gru(layers, history, "interest", model.width(), extract));
   const fuse::Tensor attention = target_attention(layers, model, interests, target, present);
   for (std::int64_t t = 0; t < T; ++t) {
     evolve.push_back({.attention = at(attention, 0, t), .present = at(present, 0, t)});

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attention.hpp"
+#include "multi_head_attention.hpp"
 
 namespace example {
 
@@ -58,7 +58,7 @@ class TransformerGraph {
       graph_.output("new_keys" + name, seen_[i].keys, caches_[2 * i]);
       graph_.output("new_values" + name, seen_[i].values, caches_[2 * i + 1]);
     }
-    graph_.output("tokens", stack(tokens));
+    graph_.output("tokens", fuse::stack(tokens));
     graph_.output("logits", logits);
     return std::move(graph_);
   }
@@ -96,7 +96,8 @@ class TransformerGraph {
       x = decoder_layer(x, t, seen_[layer], memories_[layer], "decoder." + std::to_string(i));
     }
     const fuse::Tensor rows = fuse::reshape(x, {model_.batch, model_.width});
-    return fuse::matmul(rows, words_, false, true);  // the words' embeddings are the last layer's weights
+    return fuse::matmul(rows, words_,
+                        {.transpose_b = true});  // the words' embeddings are the last layer's weights
   }
 
   /// Memory for the rows of all steps, which the caller keeps.

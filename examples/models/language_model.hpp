@@ -76,7 +76,7 @@ class LanguageModel {
     if (!purpose_.training) {
       std::vector<fuse::Tensor> likely;
       for (const Var& step : logits) likely.push_back(fuse::softmax(step.value));
-      graph_.output("y", stack(likely));
+      graph_.output("y", fuse::stack(likely));
       return std::move(graph_);
     }
     const Var loss = mean_cross_entropy(logits, graph_.input("targets", fuse::i32, {steps_, batch_}));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "layers.hpp"
+#include "model_layers.hpp"
 
 namespace example {
 
@@ -66,8 +66,8 @@ inline std::vector<fuse::Tensor> lstm(Layers& layers, const std::vector<fuse::Te
 /// of one of them, and nothing has to be copied until the next layer's GEMMs read them.
 inline std::vector<fuse::Tensor> bidirectional_lstm(Layers& layers, const std::vector<fuse::Tensor>& x,
                                                     const std::string& name, std::int64_t width) {
-  const fuse::Tensor forward = stack(lstm(layers, x, name + ".forward", width));
-  return {forward, stack(lstm(layers, x, name + ".backward", width, true))};
+  const fuse::Tensor forward = fuse::stack(lstm(layers, x, name + ".forward", width));
+  return {forward, fuse::stack(lstm(layers, x, name + ".backward", width, true))};
 }
 
 /// What may be different at one step of a GRU.

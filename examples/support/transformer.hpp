@@ -77,7 +77,7 @@ class ModelGraph {
           fuse::reshape(fuse::slice(qkv, 2, i, i + 1), {B, window, heads, hidden / heads});
       parts.push_back(fuse::transpose(part, {0, 2, 1, 3}));
     }
-    const fuse::Tensor mixed = fuse::attention(parts[0], parts[1], parts[2], true);
+    const fuse::Tensor mixed = fuse::attention(parts[0], parts[1], parts[2], {.causal = true});
     const fuse::Tensor rows = fuse::reshape(fuse::transpose(mixed, {0, 2, 1, 3}), {B, window, hidden});
     return dense(rows, name + ".out", hidden, hidden);
   }

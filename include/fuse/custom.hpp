@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fuse {
@@ -16,14 +18,47 @@ inline namespace v0 {
 /// A dense row-major tensor in host memory, as a CustomReference sees it: float, double, half, bfloat16,
 /// int64_t, int32_t, int8_t or uint8_t elements; a bool is a byte that holds 0 or 1.
 struct HostView {
-  DType dtype = f32;
-  std::span<const std::int64_t> dims{};
-  void* data = nullptr;
+  DType dtype = f32;                     ///< the element type
+  std::span<const std::int64_t> dims{};  ///< the extents
+  void* data = nullptr;                  ///< the first element
 };
 
 /// Computes the result of a custom_call on the host: what the reference device runs. Reads the operands,
 /// writes every element of the result. May be called from several threads.
-using CustomReference = std::function<void(std::span<const HostView> operands, HostView result)>;
+class CustomReference {
+ public:
+  /// No function.
+  CustomReference() = default;
+  /// A function that computes the result; copies of this share it.
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, CustomReference> &&
+           std::is_invocable_v<const std::decay_t<F>&, std::span<const HostView>, HostView>)
+      CustomReference(F&& function)  // NOLINT: `.reference = [](std::span<const HostView> operands, ..) {..}`
+      : function_(std::make_shared<Holder<std::decay_t<F>>>(std::forward<F>(function))) {}
+
+  /// True when there is a function.
+  explicit operator bool() const { return function_ != nullptr; }
+  /// Calls the function, which must be there.
+  void operator()(std::span<const HostView> operands, HostView result) const {
+    function_->call(operands, result);
+  }
+
+ private:
+  struct Callable {
+    virtual ~Callable() = default;
+    virtual void call(std::span<const HostView> operands, HostView result) const = 0;
+  };
+  template <class F>
+  struct Holder final : Callable {
+    explicit Holder(F&& held) : function(std::move(held)) {}
+    explicit Holder(const F& held) : function(held) {}
+    void call(std::span<const HostView> operands, HostView result) const override {
+      function(operands, result);
+    }
+    const F function;
+  };
+  std::shared_ptr<const Callable> function_;
+};
 
 /// One kernel in the device dialect (docs/emulated-device.md) and its launch. The text has one function
 ///   FUSE_KERNEL(threads) name(global<const float> operand.., global<float> result, long long extent..) { ..
@@ -42,9 +77,9 @@ struct CustomKernel {
   int threads = 256;              ///< threads per block, a multiple of 32
   std::int64_t shared_bytes = 0;  ///< all FUSE_SHARED arrays, each rounded up to 16 bytes; at most 48 KiB
   Dim grid = 1;                   ///< blocks
-  std::vector<Dim> extents{};
-  CustomReference reference{};  ///< without it the reference device refuses the graph
-  bool grid_barrier = false;    ///< the blocks wait for each other
+  std::vector<Dim> extents{};     ///< the values that the kernel takes after its buffers, in this order
+  CustomReference reference{};    ///< without it the reference device refuses the graph
+  bool grid_barrier = false;      ///< the blocks wait for each other
   /// The fallback launches, which do the same without waiting: the kernel cut at its barriers into functions
   /// NAME_0, NAME_1, ... of the same parameters but `barrier`. They are launched one after the other, each
   /// with the kernel's grid, block and shared memory. None: where they are needed there is an error

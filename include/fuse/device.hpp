@@ -21,12 +21,14 @@ class Queue;
 
 inline namespace v0 {
 
+/// The kinds of devices.
 enum class DeviceKind : std::uint8_t {
   reference,  ///< op by op in double precision: the oracle
   emulated,   ///< the emitted CUDA text, run on the CPU
   cuda,       ///< an NVIDIA GPU through the Driver API
   cpu,        ///< native kernels on the cores of this machine
 };
+/// The name of the enumerator: "cuda". "?" for a value that is none.
 FUSE_COMPILER_API std::string_view to_string(DeviceKind);
 
 /// How the emulated device gives slots on its multiprocessors to the blocks of cooperative kernels that run
@@ -44,12 +46,13 @@ class Executor;
 /// A shared handle to a device. Thread safe.
 class FUSE_COMPILER_API Device {
  public:
+  /// Options of the emulated device.
   struct Emulated {
     std::string profile = "h200";  ///< whose attributes the scheduler sees: h200, a100, v100, tiny3, tiny2
     bool checked = false;          ///< find bad accesses, races, divergent barriers; count bytes and sectors
     int threads = 0;               ///< OS threads that run blocks; 0: one per core
     std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
-    BlockScheduling scheduling = BlockScheduling::greedy;
+    BlockScheduling scheduling = BlockScheduling::greedy;  ///< who gets a free slot
     /// Level of the C++ compiler for the emitted kernels, 0 to 3: at 0 it takes a third of the time, for
     /// kernels that run slower. Results have the same bits.
     int optimization = 2;
@@ -59,9 +62,10 @@ class FUSE_COMPILER_API Device {
     /// Each step's virtual time varies by this share of it (a standard deviation), drawn from the seed; at
     /// least 0 and less than 1.
     double clock_noise = 0;
-    std::uint64_t clock_seed = 1;
+    std::uint64_t clock_seed = 1;  ///< what the noise of the clock is drawn from
   };
 
+  /// Options of the cpu device.
   struct Cpu {
     int threads = 0;   ///< the calling one counts; 0: one for each core that the process may use
     bool pin = false;  ///< each worker thread stays on one core; the calling thread is left alone
@@ -72,12 +76,19 @@ class FUSE_COMPILER_API Device {
     std::shared_ptr<Executor> executor{};  ///< threads of the application's own, instead (executor.hpp)
   };
 
+  /// The reference device: it evaluates each op in double precision or wider, without compiling. The library
+  /// that only runs does not have it.
   static Device reference();
   /// Native kernels, built by the system's C++ compiler. Throws unsupported where this machine does not have
-  /// the level.
+  /// the level, and invalid_argument for fewer than 0 or more than 1024 threads.
   static Device cpu(const Cpu& options);
+  /// The cpu device with the default options.
   static Device cpu() { return cpu(Cpu{}); }
+  /// The emitted kernels, compiled by a C++ compiler and run on the CPU. Throws invalid_argument for an
+  /// option out of range, unknown_name for an unknown profile, unsupported for the profile of a CPU, and
+  /// missing_library in a build of fuse without the emulated device.
   static Device emulated(const Emulated& options);
+  /// The emulated device with the default options.
   static Device emulated() { return emulated(Emulated{}); }
   /// An emulated device with the properties of this GPU: a graph compiles to the same kernels for both, so
   /// that they can be checked where they do no harm. `options.profile` is ignored. Throws what `emulated`
@@ -92,23 +103,28 @@ class FUSE_COMPILER_API Device {
   /// lost driver never means a silent CPU run.
   static Device auto_select();
 
+  /// What kind of device it is.
   DeviceKind kind() const;
-  /// "cuda:0 NVIDIA H200 (sm_90)", "emulated h200"
+  /// The name for messages: "cuda:0 NVIDIA H200 (sm_90)", "emulated h200".
   std::string name() const;
   std::string why() const;     ///< how it was chosen; one line
   std::string report() const;  ///< libraries and compilers looked for and where, one per line
 
-  /// Device memory, 256-byte aligned, contents undefined. Throws out_of_memory.
+  /// Device memory, 256-byte aligned, contents undefined. Throws out_of_memory, and invalid_argument for
+  /// fewer than 0 bytes.
   Buffer allocate(std::int64_t bytes) const;
   /// This device, with all memory taken from `memory`: that of Buffers, and of workspaces and sessions of
   /// what is compiled for it. Null: from the device itself, as without. See memory.hpp.
   Device with_memory(std::shared_ptr<MemoryResource> memory) const;
+  /// The resource that `with_memory` was given; null: the device itself.
   const std::shared_ptr<MemoryResource>& memory() const { return memory_; }
+  /// A new stream of this device.
   Stream stream() const;
-  /// Wraps a caller's CUstream; the caller keeps it alive. cuda devices only.
+  /// Wraps a caller's CUstream; the caller keeps it alive. Throws invalid_argument for a device of
+  /// another kind than cuda.
   Stream wrap_stream(void* custream) const;
 
-  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< for the library itself
+  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< For the library itself.
 
  private:
   Device(DeviceKind kind, std::shared_ptr<runtime::Backend> backend, std::string name, std::string why)
@@ -125,7 +141,8 @@ class FUSE_COMPILER_API Stream {
   /// Waits for the work so far; reports a failure of any of it.
   Status synchronize() noexcept;
   void* native() const noexcept;                     ///< CUstream, or null off CUDA
-  runtime::Queue& queue() const { return *queue_; }  ///< for the library itself
+  runtime::Queue& queue() const { return *queue_; }  ///< For the library itself.
+  /// For the library itself.
   const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }
 
  private:
@@ -137,22 +154,28 @@ class FUSE_COMPILER_API Stream {
 
 /// Where a tensor's elements are in device memory. Not owned; 16-byte aligned.
 struct BufferView {
-  void* address = nullptr;
-  std::int64_t bytes = 0;
+  void* address = nullptr;  ///< the first byte
+  std::int64_t bytes = 0;   ///< the number of bytes from there on
 };
 
 /// Owned device memory; shared by copies, freed with the last one.
 class FUSE_COMPILER_API Buffer {
  public:
+  /// A buffer without memory.
   Buffer() = default;
+  /// The number of bytes.
   std::int64_t size() const { return bytes_; }
+  /// The first byte in device memory; null for a buffer without memory.
   void* address() const { return memory_.get(); }
+  /// All of the memory. Valid as long as any copy of the buffer.
   BufferView view() const { return {memory_.get(), bytes_}; }
   /// Copies from or to host memory and waits, on a queue of its own: work on this memory in any stream must
   /// have been waited for. Throws buffer_size when the sizes differ, driver on failure.
+  ///@{
   void upload(std::span<const std::byte> from);
   void download(std::span<std::byte> to) const;
-  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< for the library itself
+  ///@}
+  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< For the library itself.
 
  private:
   friend class Device;

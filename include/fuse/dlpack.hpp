@@ -27,7 +27,9 @@ inline namespace v0 {
 /// in memory that the device works on, its own memory is used; on the emulated device, a copy of it.
 class FUSE_COMPILER_API DLPackTensor {
  public:
+  /// The element type.
   DType dtype() const { return dtype_; }
+  /// The extents.
   const std::vector<std::int64_t>& shape() const { return shape_; }
   bool read_only() const { return read_only_; }  ///< its owner says so
   bool copied() const { return copied_; }        ///< nothing that is written here reaches its owner
@@ -37,7 +39,8 @@ class FUSE_COMPILER_API DLPackTensor {
   /// The view for an output. Throws invalid_argument where read_only() or copied().
   BufferView output_view() const;
 
-  struct Parts;  ///< for the library itself
+  struct Parts;  ///< For the library itself.
+  /// For the library itself.
   explicit DLPackTensor(Parts&& parts);
 
  private:
@@ -53,8 +56,10 @@ class FUSE_COMPILER_API DLPackTensor {
 /// stream of the run. On success the tensor belongs to what is returned; where this throws, to the caller as
 /// before. Throws invalid_argument (no tensor, another device, nonsense in a field), unsupported (dtype,
 /// lanes, strides), incompatible_version, invalid_extent, misaligned, and what Device::allocate throws.
+///@{
 FUSE_COMPILER_API DLPackTensor import_dlpack(DLManagedTensorVersioned* tensor, const Device& device);
 FUSE_COMPILER_API DLPackTensor import_dlpack(DLManagedTensor* tensor, const Device& device);
+///@}
 
 /// The first elements of a buffer as a tensor that has its memory until the deleter is called, whatever
 /// becomes of the Buffer. Waits for nothing: work on the memory is the caller's to order. `read_only` tells

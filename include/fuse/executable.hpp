@@ -1,15 +1,16 @@
-// compile, Executable, Prepared: from a graph to running it.
+// compile, Executable, Prepared: from a graph to running it with buffers by slot, as servers do. Session
+// (session.hpp) runs with buffers by name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <fuse/device.hpp>
 #include <fuse/dim.hpp>
+#include <fuse/dim_values.hpp>
 #include <fuse/dtype.hpp>
 #include <fuse/export.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/weights.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,7 +26,13 @@ inline namespace v0 {
 
 /// Whose rules cut a graph into kernels (docs/partition.md): fuse's, APOLLO's as printed, or those of other
 /// compilers, for comparison.
-enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
+enum class Cut : std::uint8_t {
+  fuse,    ///< fuse's own
+  apollo,  ///< APOLLO's as printed
+  xla,     ///< XLA's
+  tvm,     ///< TVM's
+  one_op   ///< each op is a kernel of its own
+};
 
 /// What becomes of a part of the graph that one kernel could compute (docs/stitching.md).
 enum class Stitch : std::uint8_t {
@@ -38,9 +45,10 @@ enum class Stitch : std::uint8_t {
 enum class Schemes : std::uint8_t {
   fuse,     ///< by the cost model
   astitch,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
-  paper [[deprecated("the name is Schemes::astitch")]] = astitch,
+  paper [[deprecated("the name is Schemes::astitch")]] = astitch,  ///< @deprecated The name is `astitch`.
 };
 
+/// How a graph is compiled.
 struct CompileOptions {
   /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
   /// convert to bf16 and back may be removed. docs/passes.md lists the rules.
@@ -51,10 +59,13 @@ struct CompileOptions {
   std::string fault{};
   /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
   bool merge_gemms = true;
+  /// Whose rules cut the graph into kernels.
   Cut cut = Cut::fuse;
   int layers = 3;  ///< layers of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for
                    ///< fuse and apollo
+  /// What becomes of a part of the graph that one kernel could compute.
   Stitch stitch = Stitch::full;
+  /// Whose rules map the loops of kernels to threads.
   Schemes schemes = Schemes::fuse;
   /// The loops of kernels are searched for, within milliseconds for each kernel, instead of chosen by rules
   /// of the shape (Dali, 2; docs/search.md). Both go by the same cost model.
@@ -83,24 +94,24 @@ struct CompileOptions {
   /// What was compiled before, by any process of this user, is taken from the user's cache directory, and
   /// what is compiled now is kept there (docs/deploy.md).
   bool cache = true;
+  /// True when all options are equal.
   bool operator==(const CompileOptions&) const = default;
 };
 
 /// An input, parameter or output of an executable. Its index in slots() is its slot.
 struct Slot {
+  /// What a slot is for.
   enum class Kind : std::uint8_t { input, parameter, output };
-  Kind kind = Kind::input;
-  std::string name;
-  DType dtype = f32;
-  std::vector<Dim> dims;
+  Kind kind = Kind::input;             ///< what it is for
+  std::string name;                    ///< the name in the graph
+  DType dtype = f32;                   ///< the element type
+  std::vector<Dim> dims;               ///< the extents, which may have symbols
   std::optional<std::size_t> donor{};  ///< output: the slot of the input whose buffer it shares
 };
 
-/// Values of the graph's symbols by name.
-using DimValues = std::map<std::string, std::int64_t, std::less<>>;
-
 class Prepared;
 class Workspace;
+class Bound;
 }  // namespace v0
 namespace runtime {
 class PreparedShapes;
@@ -112,17 +123,21 @@ class FUSE_COMPILER_API Executable {
  public:
   const std::vector<Slot>& slots() const;         ///< inputs and parameters in graph order, then outputs
   std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
-  std::size_t output_slot(std::string_view name) const;  ///< throws unknown_name
+  std::size_t output_slot(std::string_view name) const;  ///< an output's; throws unknown_name
   /// Does everything that is done once for these dims: sizes, memory plan, GEMM algorithms, launches. What
   /// was made for the last 32 dims is kept by this executable and its copies, and given again. Throws unbound
-  /// (a symbol without a value), unknown_name, invalid_extent (outside the declared range); invalid_argument
+  /// (a symbol without a value), unknown_name, invalid_extent (outside the declared range), violated_guard
+  /// (an assumption, or what an op needs, does not hold); invalid_argument
   /// for decisions that cannot be on this device, or for these dims.
   Prepared prepare(const DimValues& dims = {}) const;
   /// Steps with their ops and launches, as text.
   std::string explain() const;
   /// The emitted CUDA text; empty on the reference device.
   const std::string& source() const;
+  /// The device that it was compiled or loaded for.
   const Device& device() const;
+  /// The executable with the values of its parameters (session.hpp).
+  Bound bind(const Weights& weights) const;
   /// Every stage, for tools; internal headers only. Throws unsupported for an executable that was loaded.
   const Compiled& stages() const;
 
@@ -136,9 +151,10 @@ class FUSE_COMPILER_API Executable {
   /// device.
   static Executable load(const std::string& path, const Device& device);
 
-  struct Impl;  ///< for the library itself
+  struct Impl;  ///< For the library itself.
+  /// For the library itself.
   explicit Executable(std::shared_ptr<const Impl> impl);
-  const Impl& impl() const { return *impl_; }
+  const Impl& impl() const { return *impl_; }  ///< For the library itself.
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -159,7 +175,10 @@ FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
 struct StepTime {
   std::string step;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
   int stream = 0;    ///< 0 is the caller's
+  ///@{
+  /// Seconds from the start of the run.
   double start = 0, end = 0;
+  ///@}
 };
 
 /// When the steps of one group of the partition (docs/partition.md) were at work: from the first's start to
@@ -167,17 +186,20 @@ struct StepTime {
 struct GroupTime {
   int group = 0;     ///< the group's number in the plan, as `fusec plan` prints it
   std::string name;  ///< "max, sub, exp in softmax; and 2 more"
-  int steps = 0;
+  int steps = 0;     ///< the number of its steps that ran
+  ///@{
+  /// Seconds from the start of the run.
   double start = 0, end = 0;
+  ///@}
 };
 
 /// When the steps of a run were at work, in the order in which they were dispatched.
 struct Profile {
-  std::string clock;  ///< the clock that measured: "cost model (h200)", "CUDA events", "host clock"
-  std::vector<StepTime> steps;
+  std::string clock;            ///< the clock that measured: "cost model (h200)", "CUDA events", "host clock"
+  std::vector<StepTime> steps;  ///< the steps, in the order of dispatch
   /// Sorted by number; a step that belongs to no group, as a copy, is in none.
   std::vector<GroupTime> groups;
-  double seconds = 0;  ///< the whole run's
+  double seconds = 0;  ///< the whole run's time
 };
 
 /// How the runs of a workspace reach the device (docs/runtime.md, "Graph replay").
@@ -186,10 +208,12 @@ enum class ExecutionMode : std::uint8_t {
   graph,      ///< as one CUDA graph, launched whole; step by step on a device that has no graphs
   automatic,  ///< what decisions say; else graph where the cost model expects it to pay (`auto` is a keyword)
 };
+/// The name of the enumerator: "graph". "?" for a value that is none.
 FUSE_COMPILER_API std::string_view to_string(ExecutionMode);
 
+/// Options of a workspace.
 struct WorkspaceOptions {
-  ExecutionMode mode = ExecutionMode::streams;
+  ExecutionMode mode = ExecutionMode::streams;  ///< how its runs reach the device
 };
 
 /// What one run in flight has for itself: memory for temporaries, the streams and events that its steps are
@@ -199,10 +223,15 @@ struct WorkspaceOptions {
 /// freed with it.
 class FUSE_COMPILER_API Workspace {
  public:
+  /// An empty workspace, which no run takes.
   Workspace() noexcept;
+  /// Moves the workspace; the other one is empty afterwards.
+  ///@{
   Workspace(Workspace&&) noexcept;
   Workspace& operator=(Workspace&&) noexcept;
+  ///@}
   ~Workspace();
+  /// Its memory for temporaries; null for an empty workspace.
   BufferView memory() const;
   /// How its runs reach the device, streams or graph; `automatic` has become one of them. Graph becomes
   /// streams in a run where the driver refuses for the second time to give the graph other buffers, and at
@@ -214,7 +243,8 @@ class FUSE_COMPILER_API Workspace {
   /// for their blocks when it was made (docs/streams.md). The results are the same.
   bool split() const;
 
-  struct Impl;  ///< for the library itself
+  struct Impl;  ///< For the library itself.
+  /// For the library itself.
   explicit Workspace(std::unique_ptr<Impl> impl);
   /// From now on each run marks the start and the end of its steps on their streams: a workspace in graph
   /// mode goes over to streams. Allocates the marks. Throws driver, out_of_memory; invalid_argument for an
@@ -223,7 +253,7 @@ class FUSE_COMPILER_API Workspace {
   /// The profile of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty
   /// until all of that run is over, and on the reference device, which has no steps. Throws driver.
   std::optional<Profile> measured() const;
-  Impl* impl() const { return impl_.get(); }
+  Impl* impl() const { return impl_.get(); }  ///< For the library itself.
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -233,8 +263,11 @@ class FUSE_COMPILER_API Workspace {
 /// stream.
 class FUSE_COMPILER_API Prepared {
  public:
+  /// The extents of a slot. Throws invalid_argument where there is no such slot.
   const std::vector<std::int64_t>& shape(std::size_t slot) const;
+  /// The bytes that the buffer of a slot needs. Throws invalid_argument where there is no such slot.
   std::int64_t bytes(std::size_t slot) const;
+  /// The bytes of memory that a workspace needs.
   std::int64_t workspace_bytes() const;
   /// The most bytes that are live at one step: no workspace could be smaller.
   std::int64_t workspace_bound() const;
@@ -280,50 +313,12 @@ class FUSE_COMPILER_API Prepared {
   Status run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
              BufferView packed = {}) const noexcept;
 
-  struct Impl;  ///< for the library itself
+  struct Impl;  ///< For the library itself.
+  /// For the library itself.
   explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
  private:
   std::shared_ptr<const Impl> impl_;
-};
-
-/// The cold path: buffers by name, allocated here. One run at a time.
-class FUSE_COMPILER_API Session {
- public:
-  Session(Executable executable, const DimValues& dims = {}, const WorkspaceOptions& options = {});
-  const Prepared& prepared() const { return prepared_; }
-  /// Copies host data into an input or parameter. Throws unknown_name, buffer_size (with both sizes and the
-  /// type).
-  void set(std::string_view name, std::span<const std::byte> data);
-  /// Sets every parameter from the weights, checked by dtype and shape; throws unbound for one that is
-  /// missing.
-  void set(const Weights& weights);
-  /// Packs the parameters (see Prepared::pack) unless that was done since the last was set; run does it too.
-  void pack();
-  /// Runs and waits. Throws unbound when an input or parameter was never set, and what run reports.
-  void run();
-  /// Copies an output back. Throws unbound before a successful run.
-  void get(std::string_view name, std::span<std::byte> data) const;
-  std::vector<std::byte> get(std::string_view name) const;
-  /// As Workspace::measure; a run of a session has ended when it returns.
-  void measure() { workspace_.measure(); }
-  std::optional<Profile> measured() const { return workspace_.measured(); }
-  const Workspace& workspace() const { return workspace_; }
-
- private:
-  const Buffer& buffer(std::size_t slot) const;
-  std::vector<BufferView> views() const;
-  void check_set(bool inputs) const;
-  void finish(const Status& enqueued);
-
-  Executable executable_;
-  Prepared prepared_;
-  Stream stream_;
-  std::vector<Buffer> buffers_;
-  std::vector<bool> set_;
-  Workspace workspace_;
-  Buffer packed_;
-  bool ran_ = false, is_packed_ = false;
 };
 
 }  // namespace v0

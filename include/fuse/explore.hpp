@@ -24,10 +24,12 @@ enum class Bits : std::uint8_t {
   any,   ///< the last bits: also loops that add in another order, other GEMMs and their algorithms
 };
 
+/// What an exploration tries, and how long it may take. Explorer throws invalid_argument for a value that is
+/// out of range.
 struct ExploreOptions {
-  Bits bits = Bits::keep;
-  int max_options = 8;  ///< tried of each decision, the default included; at least 1
-  int max_cuts = 4;     ///< ways to cut the graph that are tried, the default included; at least 1
+  Bits bits = Bits::keep;  ///< what may change of the results
+  int max_options = 8;     ///< tried of each decision, the default included; at least 1
+  int max_cuts = 4;        ///< ways to cut the graph that are tried, the default included; at least 1
   /// Groups of GEMMs that are merged each in a way of its own, with Bits::any: those with the most work. 0:
   /// none.
   int max_groups = 4;
@@ -61,12 +63,13 @@ struct ExploreOptions {
 /// that begins with it (CompileOptions::decisions) does not try them again.
 class FUSE_COMPILER_API Tuning {
  public:
+  /// A tuning without a text, which decides nothing.
   Tuning() = default;
   /// Throws parse for a text that is no tuning; the message names the line.
   explicit Tuning(std::string text);
-  /// Throws io, parse.
+  /// Reads a tuning from a file. Throws io, parse.
   static Tuning load(const std::string& path);
-  /// The file is there whole or not at all. Throws io.
+  /// Writes the text to a file, which is there whole or not at all. Throws io.
   void save(const std::string& path) const;
   /// Makes one tuning from the tunings that several machines or ranks found for one graph and equal devices,
   /// so that all decide alike: it takes what most of them have (docs/exploration.md). Their order changes
@@ -74,16 +77,18 @@ class FUSE_COMPILER_API Tuning {
   static Tuning merge(std::span<const Tuning> found);
   /// What CompileOptions::decisions takes.
   const std::string& text() const { return text_; }
+  /// True when the texts are equal.
   bool operator==(const Tuning&) const = default;
 
  private:
   std::string text_;
 };
 
+/// How far an exploration has come.
 struct ExploreProgress {
   std::int64_t runs = 0;       ///< so far, of all kinds
-  std::int64_t explored = 0;   ///< of those, the measured ones, of the default and of other configurations
-  std::int64_t announced = 0;  ///< how many will be measured in all; 0: not known yet
+  std::int64_t explored = 0;   ///< of those, the measured ones, without the first, which show the noise
+  std::int64_t announced = 0;  ///< how many of these there will be in all; 0: not known yet
   std::int64_t built = 0;      ///< other configurations that were compiled and passed the check
   double last_seconds = 0;  ///< of the last run that was measured, by the device's clock; 0: there was none
   bool last_is_default = true;  ///< whether that was a run of the default
@@ -92,8 +97,8 @@ struct ExploreProgress {
   std::int64_t emulated = 0;    ///< on a GPU: configurations that ran on the emulated device first
   std::string not_emulated{};   ///< on a GPU: why others did not; empty: all did, or it is switched off
   bool cut_short = false;       ///< max_seconds were over: not all was tried that was announced
-  bool done = false;
-  std::string stopped{};  ///< why it ended before its end; empty: it did not
+  bool done = false;            ///< as Explorer::done
+  std::string stopped{};        ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile or to run, or gave another
   /// result. Those that are slow are not here.
   /// "kernel 01cc6a045b695722: {nest = r:grid c:lane32}: output 'y' has other bits than by default".
@@ -115,11 +120,15 @@ class FUSE_COMPILER_API Explorer {
   /// invalid_argument for options out of range and for the reference device, which has no kernels.
   Explorer(const Graph& graph, const Device& device, const DimValues& dims = {},
            const ExploreOptions& explore = {}, const CompileOptions& compile = {});
+  /// Moves the exploration. The other one may then only be destroyed or assigned to.
+  ///@{
   Explorer(Explorer&&) noexcept;
   Explorer& operator=(Explorer&&) noexcept;
+  ///@}
   ~Explorer();
 
   const std::vector<Slot>& slots() const;  ///< the same for every configuration; see Executable::slots
+  /// The executable of the default.
   const Executable& default_executable() const;
   /// The default, for these dims: shapes and bytes of slots.
   const Prepared& prepared() const;
@@ -132,6 +141,7 @@ class FUSE_COMPILER_API Explorer {
   /// run. Without it runs may read old weights. Call it only when no run is in flight.
   void parameters_changed();
 
+  /// How far the exploration has come. It waits where another thread is in a run that is measured.
   ExploreProgress progress() const;
   /// Whether the exploration is over, also where it was stopped: then progress().stopped says why.
   bool done() const;
@@ -142,7 +152,7 @@ class FUSE_COMPILER_API Explorer {
   /// rather wait than run the default.
   void wait_for_compiler();
 
-  struct Impl;  ///< for the library itself
+  struct Impl;  ///< For the library itself.
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -154,20 +164,27 @@ class FUSE_COMPILER_API Explorer {
 class FUSE_COMPILER_API ExplorerBuckets {
  public:
   /// Each bucket has a value for every dim of the graph. Nothing is compiled before a bucket is used. Throws
-  /// invalid_argument for no buckets, two equal ones, and dims that the graph does not have or allow.
+  /// invalid_argument for no buckets, two equal ones, and a dim without a value; unknown_name for a dim that
+  /// the graph does not have, and invalid_extent for a value outside the declared range.
   ExplorerBuckets(const Graph& graph, const Device& device, std::vector<DimValues> buckets,
                   const ExploreOptions& explore = {}, const CompileOptions& compile = {});
+  /// Moves the buckets. The other one may then only be destroyed or assigned to.
+  ///@{
   ExplorerBuckets(ExplorerBuckets&&) noexcept;
   ExplorerBuckets& operator=(ExplorerBuckets&&) noexcept;
+  ///@}
   ~ExplorerBuckets();
 
+  /// The number of buckets.
   std::size_t size() const;
+  /// The dims of a bucket. Throws invalid_argument where there is no such bucket.
   const DimValues& dims(std::size_t bucket) const;
   /// The bucket with the fewest operations that has room for these dims: each of its dims is at
-  /// least as large. Throws invalid_argument where there is none.
+  /// least as large. Throws invalid_argument where there is none, and what the constructor
+  /// throws for these dims.
   std::size_t bucket_for(const DimValues& dims) const;
   /// The explorer of a bucket, made when it is asked for the first time: that compiles. Throws what Explorer
-  /// throws.
+  /// throws, and invalid_argument where there is no such bucket.
   Explorer& explorer(std::size_t bucket);
 
  private:

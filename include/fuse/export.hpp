@@ -4,6 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @namespace fuse
+/// A fusion compiler for tensor graphs.
+/// @namespace fuse::v0
+/// The public names, which are names of fuse, too: the namespace is inline.
+/// @namespace fuse::detail
+/// For the library itself.
+
 // libfuse declares `struct fuse`, and no C++ file can have a namespace of that name beside it. FUSE_H_ alone
 // might be the include guard of anyone's fuse.h.
 #if (defined(_FUSE_H_) || defined(FUSE_H_)) && defined(FUSE_USE_VERSION)

@@ -29,6 +29,7 @@ class FUSE_COMPILER_API MemoryResource {
 /// found. Thread safe.
 class FUSE_COMPILER_API MemoryPool final : public MemoryResource {
  public:
+  /// How much memory the pool has, in bytes.
   struct Use {
     std::int64_t in_use = 0;  ///< bytes given out, rounded up by at most an eighth or 256
     std::int64_t kept = 0;    ///< bytes waiting to be given out
@@ -40,11 +41,15 @@ class FUSE_COMPILER_API MemoryPool final : public MemoryResource {
   explicit MemoryPool(Device device, std::int64_t most_kept = std::int64_t{256} << 20);
   ~MemoryPool() override;
 
-  /// Throws what Device::allocate throws, once nothing is kept any more.
+  /// Throws what Device::allocate throws, once nothing is kept any more; invalid_argument for fewer than 1
+  /// byte.
   void* allocate(std::int64_t bytes) override;
+  /// Keeps the block for the next allocation, or gives it back to the device where more than `most_kept`
+  /// bytes would be kept. An address that the pool did not give is ignored.
   void deallocate(void* address, std::int64_t bytes) noexcept override;
   /// Gives all that is kept back to the device.
   void trim() noexcept;
+  /// What the pool has now.
   Use use() const;
 
  private:

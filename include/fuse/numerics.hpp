@@ -23,7 +23,7 @@ struct NotFinite {
   double element = 0;         ///< NaN, inf or -inf
 };
 
-/// "%8 = log f32[4] in encoder.0 at main.cpp:4 has NaN at element 2"
+/// The value as text: "%8 = log f32[4] in encoder.0 at main.cpp:4 has NaN at element 2".
 FUSE_COMPILER_API std::string to_string(const NotFinite&);
 
 /// Every such value, in the order in which they were built; empty where all is finite. Inputs and parameters

@@ -12,24 +12,33 @@ inline namespace v0 {
 
 /// A statement about two extents, made by the functions below and given to Graph::assume.
 struct FUSE_COMPILER_API DimRelation {
+  /// What the statement says.
   enum class Kind : std::uint8_t {
     equal,    ///< left = right
     at_most,  ///< left <= right
     divides,  ///< right is a multiple of left, which is 1 or more
   };
-  Kind kind = Kind::equal;
+  Kind kind = Kind::equal;  ///< what the statement says
+  ///@{
+  /// The two extents.
   Dim left{}, right{};
+  ///@}
 
   /// "S0 = S2 * S3", "B <= 4096", "8 divides B": both messages and `.fuse` text.
   std::string to_string() const;
   /// Whether it holds for two values.
   bool holds(std::int64_t left_value, std::int64_t right_value) const;
+  /// True when kind and extents are equal; the values of symbols are not asked.
   bool operator==(const DimRelation&) const = default;
 };
 
+/// a = b.
 FUSE_COMPILER_API DimRelation equal(const Dim& a, const Dim& b);
+/// a is a multiple of `by`, which is 1 or more.
 FUSE_COMPILER_API DimRelation divisible(const Dim& a, const Dim& by);
+/// a <= most.
 FUSE_COMPILER_API DimRelation at_most(const Dim& a, const Dim& most);
+/// a >= least.
 FUSE_COMPILER_API DimRelation at_least(const Dim& a, const Dim& least);
 
 }  // namespace v0

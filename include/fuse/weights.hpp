@@ -34,9 +34,9 @@ class FUSE_COMPILER_API Weights {
   /// are where the file has them, and need not be aligned for the dtype: copy them, or read with memcpy. All
   /// others are aligned to 16 bytes.
   struct View {
-    DType dtype = f32;
-    std::vector<std::int64_t> shape{};
-    std::span<const std::byte> bytes{};
+    DType dtype = f32;                   ///< the element type
+    std::vector<std::int64_t> shape{};   ///< the extents
+    std::span<const std::byte> bytes{};  ///< the elements
   };
 
   /// No tensors.
@@ -51,12 +51,15 @@ class FUSE_COMPILER_API Weights {
   /// duplicate_name, out_of_memory.
   static Weights from_npy(const std::vector<std::pair<std::string, std::string>>& names_and_paths);
 
-  /// nullptr if there is no such tensor.
+  /// The tensor of this name; nullptr if there is none. Throws unsupported where fuse does not have its
+  /// dtype.
   const View* find(std::string_view name) const;
-  /// Throws unknown_name, with the names nearest to it as a hint.
+  /// The tensor of this name. Throws unknown_name, with the names nearest to it as a hint, and unsupported as
+  /// above.
   View at(std::string_view name) const;
-  /// Sorted.
+  /// The names of all tensors, sorted.
   std::vector<std::string> names() const;
+  /// The number of tensors, of any dtype.
   std::size_t size() const noexcept;
 
  private:
@@ -69,9 +72,13 @@ class FUSE_COMPILER_API Weights {
 /// Weights from memory. Belongs to one thread at a time.
 class FUSE_COMPILER_API WeightsBuilder {
  public:
+  /// A builder of no tensors.
   WeightsBuilder();
+  /// Moves what was added; the other builder is empty afterwards.
+  ///@{
   WeightsBuilder(WeightsBuilder&&) noexcept;
   WeightsBuilder& operator=(WeightsBuilder&&) noexcept;
+  ///@}
   ~WeightsBuilder();
 
   /// Copies the bytes. Throws duplicate_name, invalid_extent, buffer_size where the bytes are not what the

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "analysis/facts_state.hpp"
 

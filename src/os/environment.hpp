@@ -1,6 +1,6 @@
-// The environment variables that fuse reads: one list, one reader. All are for tests, for finding out what
-// a machine has, and for where things are kept; an application needs none.
-// SPDX-License-Identifier: Apache-2.0
+// The environment variables that fuse reads: one list, one reader (but for OPENBLAS_CORETYPE, which is
+// OpenBLAS's). All are for tests, for finding out what a machine has, and for where things are kept; an
+// application needs none. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace fuse {
 
 enum class Variable : std::uint8_t {
   none,
-  cxx,             ///< FUSE_CXX: the compiler of the emulated device, instead of c++, g++, clang++ on PATH
+  cxx,  ///< FUSE_CXX: the compiler of the cpu and the emulated device, instead of c++, g++, clang++ on PATH
   libcuda,         ///< FUSE_LIBCUDA: a file to open instead of libcuda.so.1
   libnvrtc,        ///< FUSE_LIBNVRTC: instead of libnvrtc.so.13 and older
   libcublaslt,     ///< FUSE_LIBCUBLASLT: instead of libcublasLt.so.13 and older
@@ -20,7 +20,7 @@ enum class Variable : std::uint8_t {
   cuda_home,       ///< CUDA_HOME, the toolkit's own: where its libraries are looked for
   cuda_path,       ///< CUDA_PATH, likewise
   path,            ///< PATH: where compilers are looked for
-  tmpdir,          ///< TMPDIR: where the emulated device's kernels are built, instead of /tmp
+  tmpdir,          ///< TMPDIR: where kernels of the cpu and the emulated device are built, instead of /tmp
   fault,           ///< FUSE_FAULT: "barrier.0" and so on, a fault that is planted in the kernels
                    ///< (docs/emulated-device.md)
   cache,           ///< FUSE_CACHE: 0 neither reads nor keeps what was compiled (docs/deploy.md)

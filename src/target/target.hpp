@@ -57,7 +57,7 @@ struct Architecture {
 };
 Architecture architecture(int arch);
 
-/// The named profile of a GPU ("h200", "a100", "v100", "tiny3", "tiny2"), or the CPU of a level
+/// The named profile of a GPU (a row of target.cpp: "h200", "l4"), or the CPU of a level
 /// ("x86-64-v4"); a user error naming the known ones otherwise.
 Target target_profile(std::string_view name);
 std::vector<std::string_view> target_profile_names();  ///< of GPUs

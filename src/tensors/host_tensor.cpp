@@ -91,11 +91,13 @@ HostTensor HostTensor::make(DType dtype, std::vector<std::int64_t> shape) {
   } catch (const std::length_error&) {
     throw Error({.kind = ErrorKind::runtime,
                  .code = ErrorCode::out_of_memory,
-                 .message = "no memory for " + type_text(dtype, tensor.shape)});
+                 .message = "no memory for " + type_text(dtype, tensor.shape),
+                 .hint = "use smaller dims"});
   } catch (const std::bad_alloc&) {
     throw Error({.kind = ErrorKind::runtime,
                  .code = ErrorCode::out_of_memory,
-                 .message = "no memory for " + type_text(dtype, tensor.shape)});
+                 .message = "no memory for " + type_text(dtype, tensor.shape),
+                 .hint = "use smaller dims"});
   }
   return tensor;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/dependency.hpp"
 
+#include <algorithm>
+
 #include "analysis/influence.hpp"
 #include "support/sanitized.hpp"
 

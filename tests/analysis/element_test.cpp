@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/element.hpp"
 
+#include <map>
+
 #include "analysis/influence.hpp"
 
 namespace fuse::analysis_test {

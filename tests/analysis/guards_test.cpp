@@ -1,6 +1,7 @@
 // Guards: what prepare checks, on every device, and what needs no guard.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <map>
 
 #include "analysis/facts_support.hpp"
 #include "compile/pipeline/pipeline.hpp"
@@ -61,7 +62,8 @@ TEST_CASE("an assumption that dims break is named with values and line, on every
           "violated-guard: m.cpp:9: the guard S2 <= 10 does not hold: its sides are 11 and 10 at S2 = 11\n"
           "  hint: the graph assumes it");
     CHECK(prepare_error(executable, {{"S0", 1001}, {"S2", 1}, {"S3", 2}}) ==
-          "invalid-extent: dim S0 = 1001 is outside of its range [0, 1000]");
+          "invalid-extent: dim S0 = 1001 is outside of its range [0, 1000]"
+          "\n  hint: give a value in the range, or declare a larger one with Graph::dim");
     CHECK(executable.explain().find("guard S0 = S2 * S3 at m.cpp:7\n") != std::string::npos);
     const std::vector<float> y = run(executable, {{"S0", 4}, {"S2", 2}, {"S3", 2}},
                                      {{"x", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}});

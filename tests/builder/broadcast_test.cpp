@@ -35,7 +35,7 @@ TEST_CASE("missing dims and extents 1 repeat through one node an operand", "[bui
   }
   SECTION("both sides") {
     const Tensor a = g.input("a", f32, {4, 1}), b = g.input("b", f32, {3, 1, 8});
-    max(a, b);
+    maximum(a, b);
     REQUIRE(trace(g, 3) ==
             "broadcast_in_dim(%1) f32[3, 4, 8]; broadcast_in_dim(%2) f32[3, 4, 8]; max(%3, %4) f32[3, 4, 8]");
     REQUIRE(dims_of(g, 3).dims == std::vector<std::int64_t>{1, 2});

@@ -81,7 +81,7 @@ TEST_CASE("axes of movements out of range are refused", "[builder][movement]") {
   REQUIRE(error_of([&](auto& at) { at = here(), gather(x, i, 5); }) ==
           "HERE: gather(f32[4, 8], i64[3]): axis 5" + tail);
   REQUIRE(error_of([&](auto& at) { at = here(), concat({}, 0); }) ==
-          "HERE: concat(): there is nothing to concatenate\n  hint: give one tensor or more");
+          "HERE: concat(): the list of tensors is empty\n  hint: give one tensor or more");
   REQUIRE(code_of([&] { transpose(x, {0, 0}); }) == ErrorCode::invalid_argument);
   REQUIRE(code_of([&] { transpose(x, {0}); }) == ErrorCode::invalid_argument);
   REQUIRE(code_of([&] { slice(x, 0, 0, 5); }) != ErrorCode::ok);
@@ -94,10 +94,10 @@ TEST_CASE("matmul has the shapes of its flags", "[builder][movement]") {
   const Tensor a = g.input("a", f32, {B, 4, 8}), b = g.input("b", f32, {B, 8, 2}),
                c = g.input("c", f32, {B, 2, 8});
   REQUIRE(matmul(a, b).type_string() == "f32[B, 4, 2]");
-  REQUIRE(matmul(a, c, false, true).type_string() == "f32[B, 4, 2]");
-  REQUIRE(matmul(a, a, true).type_string() == "f32[B, 8, 8]");
+  REQUIRE(matmul(a, c, {.transpose_b = true}).type_string() == "f32[B, 4, 2]");
+  REQUIRE(matmul(a, a, {.transpose_a = true}).type_string() == "f32[B, 8, 8]");
   const std::string text = error_of([&](auto& at) { at = here(), matmul(a, a); });
   REQUIRE(text.starts_with("HERE: matmul(f32[B, 4, 8], f32[B, 4, 8]): "));
   REQUIRE(code_of([&] { matmul(a, a); }) == ErrorCode::shape_mismatch);
-  REQUIRE(code_of([&] { matmul(a, b, false, false, i32); }) == ErrorCode::dtype_mismatch);
+  REQUIRE(code_of([&] { matmul(a, b, {.result = i32}); }) == ErrorCode::dtype_mismatch);
 }

@@ -18,18 +18,18 @@ TEST_CASE("axes are counted from either end and sorted", "[builder][reduction]")
   REQUIRE(axes_of(g, 1) == std::vector<std::int64_t>{0, 2});
   REQUIRE(prod(x).type_string() == "f32[]");
   REQUIRE(axes_of(g, 2) == std::vector<std::int64_t>{0, 1, 2});
-  REQUIRE(reduce_max(x, {1}).type_string() == "f32[B, 8]");
-  REQUIRE(reduce_min(x, {1, 2}).type_string() == "f32[B]");
+  REQUIRE(max(x, {1}).type_string() == "f32[B, 8]");
+  REQUIRE(min(x, {1, 2}).type_string() == "f32[B]");
 }
 
 TEST_CASE("keep_dims leaves extents 1", "[builder][reduction]") {
   Graph g;
   const Dim B = g.dim("B");
   const Tensor x = g.input("x", f32, {B, 4, 8});
-  REQUIRE(sum(x, {1}, true).type_string() == "f32[B, 1, 8]");
+  REQUIRE(sum(x, {1}, {.keep_dims = true}).type_string() == "f32[B, 1, 8]");
   REQUIRE(trace(g, 1) == "reduce_sum(%0) f32[B, 8]; reshape(%1) f32[B, 1, 8]");
-  REQUIRE(sum(x, {}, true).type_string() == "f32[1, 1, 1]");
-  REQUIRE(argmin(x, -1, true).type_string() == "i64[B, 4, 1]");
+  REQUIRE(sum(x, {}, {.keep_dims = true}).type_string() == "f32[1, 1, 1]");
+  REQUIRE(argmin(x, -1, {.keep_dims = true}).type_string() == "i64[B, 4, 1]");
 }
 
 TEST_CASE("a scalar is its own reduction", "[builder][reduction]") {
@@ -61,7 +61,7 @@ TEST_CASE("mean divides by the number of elements", "[builder][reduction]") {
     REQUIRE(trace(g, 1) == "reduce_sum(%0) f32[]; constant() f32[]; div(%1, %2) f32[]");
   }
   SECTION("a symbolic extent is read at run time") {
-    mean(g.input("x", f32, {B, 4, 2}), {0, 1}, true);
+    mean(g.input("x", f32, {B, 4, 2}), {0, 1}, {.keep_dims = true});
     REQUIRE(trace(g, 1) ==
             "reduce_sum(%0) f32[2]; dim_size() i64[]; convert(%2) f32[]; broadcast_in_dim(%3) f32[2]; "
             "div(%1, %4) f32[2]; reshape(%5) f32[1, 1, 2]");
@@ -79,8 +79,8 @@ TEST_CASE("axes out of range and named twice are refused", "[builder][reduction]
   const Tensor x = g.input("x", f32, {4, 8}), s = g.input("s", f32, {});
   REQUIRE(error_of([&](auto& at) { at = here(), sum(x, {2}); }) ==
           "HERE: sum(f32[4, 8]): axis 2 is out of range for rank 2\n  hint: axes are -2 to 1");
-  REQUIRE(error_of([&](auto& at) { at = here(), reduce_max(x, {-3}); }) ==
-          "HERE: reduce_max(f32[4, 8]): axis -3 is out of range for rank 2\n  hint: axes are -2 to 1");
+  REQUIRE(error_of([&](auto& at) { at = here(), max(x, {-3}); }) ==
+          "HERE: max(f32[4, 8]): axis -3 is out of range for rank 2\n  hint: axes are -2 to 1");
   REQUIRE(error_of([&](auto& at) {
             at = here(), prod(x, {1, -1});
           }) ==

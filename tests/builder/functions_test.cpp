@@ -73,7 +73,7 @@ TEST_CASE("attention masks and normalises in f32", "[builder][functions]") {
   check_expansion("attention_causal", [](Graph& g) {
     const Dim B = g.dim("B"), T = g.dim("T");
     const Tensor q = g.input("q", bf16, {B, 12, T, 64}), k = g.input("k", bf16, {B, 12, T, 64});
-    return attention(q, k, g.input("v", bf16, {B, 12, T, 64}), true);
+    return attention(q, k, g.input("v", bf16, {B, 12, T, 64}), {.causal = true});
   });
   check_expansion("attention", [](Graph& g) {
     const Tensor q = g.input("q", f32, {2, 4, 7, 64}), k = g.input("k", f32, {2, 4, 9, 64});
@@ -133,7 +133,7 @@ TEST_CASE("compound functions check their shapes", "[builder][functions]") {
           "HERE: rms_norm(f32[4, 8], 1): a number stands where a tensor is needed\n"
           "  hint: make it a tensor with Graph::constant");
   const Tensor q = g.input("q", f32, {B, 2, T, 8}), k = g.input("k", f32, {B, 2, 9, 8});
-  REQUIRE(error_of([&](auto& at) { at = here(), attention(q, k, k, true); }) ==
+  REQUIRE(error_of([&](auto& at) { at = here(), attention(q, k, k, {.causal = true}); }) ==
           "HERE: attention(f32[B, 2, T, 8], f32[B, 2, 9, 8], f32[B, 2, 9, 8]): "
           "the lengths of q and k, equal in causal attention, differ: T and 9\n  hint: declare one dim "
           "for both");

@@ -4,62 +4,11 @@
 #include <fuse/functions.hpp>
 #include <limits>
 
-#include "builder_support.hpp"
-#include "eval/evaluate.hpp"
+#include "value_support.hpp"
 
 using namespace fuse;
 using namespace fuse::test;
-using runtime::HostTensor;
 using runtime::ReferenceTensor;
-
-namespace {
-
-constexpr int rows = 3, width = 5;
-
-/// Values that repeat neither along rows nor along columns.
-std::vector<double> wave(std::size_t count, double scale = 2) {
-  std::vector<double> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = scale * std::sin(1.7 * static_cast<double>(i) + 0.3);
-  return values;
-}
-
-HostTensor host(const std::vector<double>& values, std::vector<std::int64_t> shape) {
-  ReferenceTensor tensor(f64, std::move(shape));
-  REQUIRE(tensor.elements<double>().size() == values.size());
-  std::copy(values.begin(), values.end(), tensor.elements<double>().begin());
-  return tensor.to_host();
-}
-
-std::vector<double> run(const Graph& g, const runtime::Values& values) {
-  const auto dim = [](std::string_view) -> std::int64_t { return width; };
-  auto result = runtime::evaluate(g.ir(), values, dim, runtime::Precision::exact);
-  const auto y = result.outputs.at("y").real();
-  return {y.begin(), y.end()};
-}
-
-void require_near(const std::vector<double>& got, const std::vector<double>& expected) {
-  REQUIRE(got.size() == expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i)
-    REQUIRE(got[i] == Approx(expected[i]).epsilon(1e-12).margin(1e-12));
-}
-
-/// exp(x) over its sum.
-std::vector<double> softmax_row(std::vector<double> x) {
-  double sum = 0;
-  for (double& value : x) sum += value = std::exp(value);
-  for (double& value : x) value /= sum;
-  return x;
-}
-
-/// A graph with x [3, 5] and an output y.
-template <class F>
-std::vector<double> of_rows(const std::vector<double>& x, F function) {
-  Graph g;
-  g.output("y", function(g.input("x", f64, {rows, width})));
-  return run(g, {{"x", host(x, {rows, width})}});
-}
-
-}  // namespace
 
 TEST_CASE("softmax and log_softmax have the values of their definitions", "[builder][functions]") {
   const std::vector<double> x = wave(rows * width);
@@ -158,7 +107,7 @@ TEST_CASE("attention has the values of its definition", "[builder][functions]") 
       Graph g;
       const std::vector<Dim> dims = {1, heads, length, symbolic ? g.dim("D", {.min = 1}) : Dim(width)};
       const Tensor tq = g.input("q", f64, dims), tk = g.input("k", f64, dims), tv = g.input("v", f64, dims);
-      g.output("y", attention(tq, tk, tv, causal));
+      g.output("y", attention(tq, tk, tv, {.causal = causal}));
       const std::vector<std::int64_t> shape = {1, heads, length, width};
       require_near(run(g, {{"q", host(q, shape)}, {"k", host(k, shape)}, {"v", host(v, shape)}}), expected);
     }

@@ -43,7 +43,7 @@ TEST_CASE("half reductions accumulate in f32 and round once", "[builder][half]")
   Graph g;
   const Tensor x = g.input("x", f16, {4, 8});
   SECTION("sum") {
-    sum(x, {1}, true);
+    sum(x, {1}, {.keep_dims = true});
     REQUIRE(trace(g, 1) ==
             "convert(%0) f32[4, 8]; reduce_sum(%1) f32[4]; convert(%2) f16[4]; reshape(%3) f16[4, 1]");
   }
@@ -62,8 +62,8 @@ TEST_CASE("half reductions accumulate in f32 and round once", "[builder][half]")
 TEST_CASE("matmul takes halves as they are and rounds to the asked type", "[builder][half]") {
   Graph g;
   const Tensor x = g.input("x", f16, {4, 8});
-  matmul(x, x, false, true);
-  matmul(x, x, false, true, f32);
+  matmul(x, x, {.transpose_b = true});
+  matmul(x, x, {.transpose_b = true, .result = f32});
   REQUIRE(trace(g, 1) == "matmul(%0, %0) f16[4, 4]; matmul(%0, %0) f32[4, 4]");
 }
 

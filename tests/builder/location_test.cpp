@@ -48,7 +48,7 @@ TEST_CASE("operators carry the caller's line, with what they imply", "[builder][
   REQUIRE(line_of(g, [&] { (void)(-x); }) == __LINE__);
   REQUIRE(line_of(g, [&] { (void)(x * 0.5 > y); }) == __LINE__);
   REQUIRE(line_of(g, [&] { (void)(!(x == y) && x != 3); }) == __LINE__);
-  REQUIRE(line_of(g, [&] { select(x > 0, max(x, y), 0); }) == __LINE__);
+  REQUIRE(line_of(g, [&] { select(x > 0, maximum(x, y), 0); }) == __LINE__);
 }
 
 TEST_CASE("functions carry the caller's line", "[builder][location]") {
@@ -62,9 +62,9 @@ TEST_CASE("functions carry the caller's line", "[builder][location]") {
   REQUIRE(line_of(g, [&] { slice(x, 0, 1, 3); }) == __LINE__);
   REQUIRE(line_of(g, [&] { concat({x, x}, 0); }) == __LINE__);
   REQUIRE(line_of(g, [&] { gather(x, i, 1); }) == __LINE__);
-  REQUIRE(line_of(g, [&] { mean(x, {0}, true); }) == __LINE__);
+  REQUIRE(line_of(g, [&] { mean(x, {0}, {.keep_dims = true}); }) == __LINE__);
   REQUIRE(line_of(g, [&] { argmax(x, 1); }) == __LINE__);
-  REQUIRE(line_of(g, [&] { matmul(x, x, false, true); }) == __LINE__);
+  REQUIRE(line_of(g, [&] { matmul(x, x, {.transpose_b = true}); }) == __LINE__);
 }
 
 TEST_CASE("every op of a compound function carries the caller's line", "[builder][location]") {
@@ -81,7 +81,7 @@ TEST_CASE("every op of a compound function carries the caller's line", "[builder
   REQUIRE(line_of(g, [&] { linear(x, w); }) == __LINE__);
   REQUIRE(line_of(g, [&] { linear(x, w, b); }) == __LINE__);
   REQUIRE(line_of(g, [&] { embedding(w, labels); }) == __LINE__);
-  REQUIRE(line_of(g, [&] { attention(x, x, x, true); }) == __LINE__);
+  REQUIRE(line_of(g, [&] { attention(x, x, x, {.causal = true}); }) == __LINE__);
   REQUIRE(line_of(g, [&] { cross_entropy(w, labels); }) == __LINE__);
   REQUIRE(line_of(g, [&] { (void)(x + 1); }) == __LINE__);  // the line is no longer fixed
 }

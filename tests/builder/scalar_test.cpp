@@ -120,8 +120,8 @@ TEST_CASE("numbers alone have no type", "[builder][scalar]") {
   REQUIRE(error_of([&](auto& at) { at = here(), select(c, 1, 0); }) ==
           "HERE: select(bool[4], 1, 0): numbers alone have no element type\n"
           "  hint: make one of them a tensor with Graph::constant");
-  REQUIRE(error_of([&](auto& at) { at = here(), fuse::max(1, 2); }) ==
-          "HERE: max(1, 2): no operand is a tensor\n  hint: make a number a tensor with Graph::constant");
+  REQUIRE(error_of([&](auto& at) { at = here(), fuse::maximum(1, 2); }) ==
+          "HERE: maximum(1, 2): no operand is a tensor\n  hint: make a number a tensor with Graph::constant");
   REQUIRE(error_of([&](auto& at) { at = here(), matmul(x, 2); }) ==
           "HERE: matmul(f32[4], 2): a number stands where a tensor is needed\n"
           "  hint: make it a tensor with Graph::constant");

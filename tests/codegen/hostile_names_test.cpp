@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 
 #include "codegen/codegen_support.hpp"
 #include "codegen_cuda/text/identifiers.hpp"
@@ -18,8 +19,8 @@ namespace {
 /// Element-wise work, every usual nest, pairs, gather and concat over one input, all named by the caller.
 void add_outputs(OpSweep& sweep, const Tensor& x) {
   sweep.expect_ulp("exp", exp(x), ir::Op::exp);
-  sweep.expect_exact("rows", reduce_max(x, {1}));
-  sweep.expect_exact("columns", reduce_min(x, {0}));
+  sweep.expect_exact("rows", max(x, {1}));
+  sweep.expect_exact("columns", min(x, {0}));
   sweep.expect_exact("argmax", argmax(x, 1));
   sweep.expect_exact(
       "moved", concat({transpose(x, {1, 0}), gather(transpose(x, {1, 0}), sweep.input(i32, {3}), 0)}, 0));
@@ -30,10 +31,10 @@ void check_inputs(const std::vector<std::string>& names) {
   Graph g("names");
   std::map<std::string, HostTensor> values;
   Tensor total = g.input("first", f32, {6, 40});
-  for (const std::string& name : names) total = max(total, g.input(name, f32, {6, 40}));
+  for (const std::string& name : names) total = maximum(total, g.input(name, f32, {6, 40}));
   g.output("total", total);
   g.output("rows", sum(total, {1}));
-  g.output("columns", reduce_max(total, {0}));
+  g.output("columns", max(total, {0}));
   g.output("position", argmax(total, 1));
   const Executable executable = compile(g, Device::reference());
   Session session(compile(g, test_devices().back())), reference(executable);
@@ -77,7 +78,7 @@ TEST_CASE("outputs and scopes of any name", "[codegen][device]") {
     sweep.expect_exact("scope " + name, value);
     sweep.graph().output(name + " ", value);
     const auto inner = sweep.graph().scope(name + "\\");
-    sweep.expect_exact("scope " + name, reduce_max(value, {1}));
+    sweep.expect_exact("scope " + name, max(value, {1}));
   }
   sweep.run(test_device());
 }

@@ -26,6 +26,7 @@ Each mistake has its code.
     [1]
     $ c_program softmax.plan B=-1
     error: invalid-extent: dim B = -1 is outside of its range [0, 1048576]
+      hint: give a value in the range, or declare a larger one with Graph::dim
     [1]
     $ c_program examples/graphs/softmax.fuse
     error: file-format: examples/graphs/softmax.fuse is no fuseplan of fuse
@@ -61,5 +62,5 @@ A plan may be for machines of another level.
       for cpu x86-64-v2
     $ fusec save examples/graphs/softmax.fuse -o none.plan --for x86-64-v7
     error: unknown device profile 'x86-64-v7'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]

@@ -5,7 +5,7 @@ Graphs that showed a hole in the fusion of an earlier version, and what is made 
 A cache is updated in place though a GEMM reads the result, and a GEMM reads the first rows of a cache where they are.
 
     $ fusec explain tests/cases/kv_cache.fuse | tail -n 4
-      would change: a row of the rule table for these classes; fuse's own rules have more rows than the paper's
+      would change: a row of the rule table for these classes; --partition fuse has more rows than apollo
 
     outputs in the memory of inputs:
     in place %5 in %old

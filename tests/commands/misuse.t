@@ -5,7 +5,7 @@ Wrong values of options are refused by every command that takes them.
     $ softmax=examples/graphs/softmax.fuse
     $ fusec run $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec run $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -13,13 +13,15 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec run $softmax --dim B=-1
     error: dim B = -1 is outside of its range [0, 1048576]
+      hint: give a value in the range, or declare a larger one with Graph::dim
     [2]
     $ fusec run $softmax --dim B=many
     error: --dim 'B=many': 'many' is not an integer
+      hint: as in --dim B=64
     [2]
     $ fusec plan $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec plan $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -27,13 +29,15 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec plan $softmax --dim B=-1
     error: dim B = -1 is outside of its range [0, 1048576]
+      hint: give a value in the range, or declare a larger one with Graph::dim
     [2]
     $ fusec plan $softmax --dim B=many
     error: --dim 'B=many': 'many' is not an integer
+      hint: as in --dim B=64
     [2]
     $ fusec stats $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec stats $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -41,9 +45,11 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec stats $softmax --dim B=-1
     error: dim B = -1 is outside of its range [0, 1048576]
+      hint: give a value in the range, or declare a larger one with Graph::dim
     [2]
     $ fusec stats $softmax --dim B=many
     error: --dim 'B=many': 'many' is not an integer
+      hint: as in --dim B=64
     [2]
     $ fusec run $softmax --device tpu
     error: --device: 'tpu' is not 'auto', 'cpu', 'cuda', 'emulated' or 'reference'

@@ -16,7 +16,7 @@ namespace {
 
 /// What the graph's outputs are on so many threads; each run is judged.
 std::vector<std::vector<std::byte>> results_on(int threads, const Graph& graph,
-                                               const std::vector<fuzz::DimValues>& dims,
+                                               const std::vector<DimValues>& dims,
                                                const std::string& device = "cpu") {
   fuzz::RunOptions options;
   options.profile = device;
@@ -33,7 +33,7 @@ std::vector<std::vector<std::byte>> results_on(int threads, const Graph& graph,
   return results;
 }
 
-void check_on_cpu(const Graph& graph, const std::vector<fuzz::DimValues>& dims = {{}}) {
+void check_on_cpu(const Graph& graph, const std::vector<DimValues>& dims = {{}}) {
   const auto alone = results_on(1, graph, dims);
   REQUIRE(!alone.empty());
   for (const int threads : {2, 8}) CHECK(results_on(threads, graph, dims) == alone);
@@ -74,7 +74,7 @@ TEST_CASE("cpu: reductions across memory keep a partial result for each chunk of
     Graph g("columns");
     const Tensor x = g.input("x", f32, {1030, columns});
     g.output("sum", sum(x, {0}));
-    g.output("largest", reduce_max(x, {0}));
+    g.output("largest", max(x, {0}));
     g.output("rows", sum(x * x, {1}));
     check_on_cpu(g);
   }
@@ -86,8 +86,8 @@ TEST_CASE("cpu: bytes that are reduced across memory", "[cpu][emulated]") {
     Graph g("bytes");
     const Tensor x = g.input("x", dtype, {9, 33});
     g.output("sum", sum(x, {0}));
-    g.output("largest", reduce_max(x, {0}));
-    g.output("least", reduce_min(x, {0}));
+    g.output("largest", max(x, {0}));
+    g.output("least", min(x, {0}));
     check_on_cpu(g);
   }
 }
@@ -121,7 +121,7 @@ TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
     INFO(to_string(dtype));
     Graph g("types");
     const Tensor x = g.input("x", dtype, {9, 77}), y = g.input("y", dtype, {9, 77});
-    g.output("max", max(x, y));
+    g.output("max", maximum(x, y));
     g.output("quotient", x / y);
     g.output("rest", x % y);
     g.output("select", select(x < y, x, y));

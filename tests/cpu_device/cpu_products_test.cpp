@@ -15,7 +15,7 @@ using namespace fuse::test;  // NOLINT
 namespace {
 
 /// Judged against the error analysis of the reference on one thread and on three, which have the same bits.
-void check_products(const Graph& graph, const fuzz::DimValues& dims = {}) {
+void check_products(const Graph& graph, const DimValues& dims = {}) {
   std::vector<std::vector<std::byte>> results[2];
   for (const int threads : {1, 3}) {
     fuzz::RunOptions options;

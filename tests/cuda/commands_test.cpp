@@ -2,6 +2,7 @@
 // writing, are ordered by streams and events alone. Kernels are not run, so that no order of this machine
 // helps. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <map>
 #include <set>
 
 #include "cuda/fake_device.hpp"

@@ -11,7 +11,7 @@ namespace {
 Graph normalised_columns() {
   Graph g("normalised_columns");
   const Tensor x = g.input("x", f32, {1024, 64});
-  const Tensor y = x / sum(x, {1}, true);
+  const Tensor y = x / sum(x, {1}, {.keep_dims = true});
   g.output("y", y);
   g.output("columns", sum(y, {0}));
   return g;

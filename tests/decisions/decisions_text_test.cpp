@@ -1,5 +1,7 @@
 // What is said of a file of decisions that a person mistyped: the line, the key, and what would be right.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "compile/pipeline/plan_options.hpp"
 #include "decisions/decisions_support.hpp"
 

@@ -67,7 +67,7 @@ struct CpuProgram {
 Graph halves_of_rows() {
   Graph g("halves");
   const Tensor x = g.input("x", f32, {8, 256});
-  g.output("y", x / sum(x, {1}, true));
+  g.output("y", x / sum(x, {1}, {.keep_dims = true}));
   return g;
 }
 

@@ -3,6 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fuse/explore.hpp>
 
 #include "cuda/fake_device.hpp"

@@ -24,7 +24,7 @@ Graph two_branches() {
   const Tensor x = g.input("x", f32, {16, 32}), a = g.parameter("a", f32, {32, 24}),
                b = g.parameter("b", f32, {32, 24}), c = g.parameter("c", f32, {24, 24});
   const Tensor left = softmax(matmul(x, a), -1), right = tanh(matmul(exp(x * 0.1), b));
-  g.output("y", matmul(left, c) + matmul(right, c, false, true));
+  g.output("y", matmul(left, c) + matmul(right, c, {.transpose_b = true}));
   return g;
 }
 

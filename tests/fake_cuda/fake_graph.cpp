@@ -1,6 +1,9 @@
 // The fake driver's graphs: captured ones and those made node by node. A launch runs what its nodes do to
 // host memory, of the nodes that may start the last one first, so that only the dependencies keep an order.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
 #include "fake_cuda/fake_cuda.hpp"
 #include "fake_cuda/fake_state.hpp"
 

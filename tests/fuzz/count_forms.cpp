@@ -194,7 +194,8 @@ Forms forms_of_dims(const Program& program) {
   for (const DimValues& dims : program.bindings) {
     bool least = true, greatest = true;
     for (const ir::Symbol& symbol : program.graph.symbols) {
-      const std::int64_t value = dims.find(symbol.name)->second;
+      if (!dims.contains(symbol.name)) return 0;  // a text without a line of dims
+      const std::int64_t value = dims.at(symbol.name);
       least = least && value == symbol.range.min;
       greatest = greatest && value == symbol.range.max;
     }

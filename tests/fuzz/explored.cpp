@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <fuse/explore.hpp>
+#include <map>
 #include <mutex>
 #include <thread>
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "ir/text/print.hpp"
 #include "plan/plan.hpp"

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <fuse/fuse.hpp>
 #include <map>
 #include <optional>

@@ -67,9 +67,7 @@ TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-s
   for (const char* name :
        {"softmax", "layernorm", "layer_norm_backward", "transformer_block", "bert_layer"}) {
     const Graph graph = test::example(name);
-    std::vector<std::string_view> profiles = target_profile_names();
-    profiles.emplace_back("x86-64-v3");  // a cpu device
-    for (const std::string_view profile : profiles) {
+    for (const char* profile : {"h200", "a100", "v100", "tiny3", "tiny2", "x86-64-v3"}) {
       for (const auto& [set, options] : option_sets()) {
         const PipelineOptions pipeline = pipeline_options(options);
         const Target target = target_profile(profile);

@@ -39,7 +39,7 @@ Graph decoder(int layers, std::int64_t capacity) {
     };
     const Tensor keys = cached("keys", by_head(matmul(x, weight("wk"))));
     const Tensor values = cached("values", by_head(matmul(x, weight("wv"))));
-    const Tensor scores = matmul(by_head(matmul(x, weight("wq"))), keys, false, true) * 0.25;
+    const Tensor scores = matmul(by_head(matmul(x, weight("wq"))), keys, {.transpose_b = true}) * 0.25;
     const Tensor mixed = matmul(softmax(scores), values);
     x = x + matmul(reshape(transpose(mixed, {0, 2, 1, 3}), {batch, 1, hidden}), weight("wo"));
   }

@@ -1,5 +1,6 @@
 // GEMMs that read parts of other values in strides, in place of steps that copy them.
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <fuse/fuse.hpp>
 
 #include "compile/pipeline/pipeline.hpp"
@@ -81,7 +82,7 @@ TEST_CASE("strides: a GEMM reads the first rows of a cache", "[gemm][device]") {
     const Dim n = g.dim("N", {.min = 1, .max = 64, .hint = 32});
     const Tensor cache = g.input("cache", dtype, {6, 64, 16}), q = g.input("q", dtype, {6, 3, 16});
     const Tensor rows = slice(cache, 1, 0, n);
-    const Tensor scores = matmul(q, rows, false, true);
+    const Tensor scores = matmul(q, rows, {.transpose_b = true});
     g.output("scores", scores);
     g.output("y", matmul(scores, rows));
     const Planned plan = planned(g);
@@ -98,7 +99,7 @@ TEST_CASE("strides: heads that stand side by side", "[gemm][device]") {
   const Dim s = g.dim("S", {.min = 1, .max = 512, .hint = 128});
   const Tensor q = g.input("q", f32, {s, 8 * 16}), k = g.input("k", f32, {s, 8 * 16});
   const auto heads = [&](const Tensor& x) { return transpose(reshape(x, {s, 8, 16}), {1, 0, 2}); };
-  g.output("scores", matmul(heads(q), heads(k), false, true));
+  g.output("scores", matmul(heads(q), heads(k), {.transpose_b = true}));
   const Planned plan = planned(g);
   INFO(plan.views);
   CHECK(plan.kernels == 0);
@@ -113,9 +114,10 @@ TEST_CASE("strides: a head of keys serves several heads of queries", "[gemm][dev
     const Tensor cache = g.input("cache", f32, {2, 64, 16});
     const Tensor keys = broadcast_in_dim(slice(cache, 1, 0, n), {2, 4, n, 16}, {0, 2, 3});
     if (flat) {
-      g.output("scores", matmul(g.input("q", f32, {8, 3, 16}), reshape(keys, {8, n, 16}), false, true));
+      g.output("scores",
+               matmul(g.input("q", f32, {8, 3, 16}), reshape(keys, {8, n, 16}), {.transpose_b = true}));
     } else {
-      g.output("scores", matmul(g.input("q", f32, {2, 4, 3, 16}), keys, false, true));
+      g.output("scores", matmul(g.input("q", f32, {2, 4, 3, 16}), keys, {.transpose_b = true}));
     }
     const Planned plan = planned(g);
     INFO(plan.views);
@@ -139,7 +141,7 @@ TEST_CASE("strides: matrices whose columns lie side by side have the other flag"
   Graph g("columns");
   const Tensor x = g.input("x", f32, {24, 2, 16}), w = g.input("w", f32, {24, 2, 8});
   g.output("y", matmul(transpose(x, {1, 2, 0}), transpose(w, {1, 0, 2})));
-  g.output("z", matmul(transpose(w, {1, 2, 0}), transpose(x, {1, 2, 0}), false, true));
+  g.output("z", matmul(transpose(w, {1, 2, 0}), transpose(x, {1, 2, 0}), {.transpose_b = true}));
   const Planned plan = planned(g);
   INFO(plan.views);
   CHECK(plan.kernels == 0);
@@ -154,7 +156,7 @@ TEST_CASE("strides: several parts of one value, and the result where a transpose
   const auto part = [&](std::int64_t i) {
     return transpose(reshape(slice(qkv, 1, i, i + 1), {s, 8, 16}), {1, 0, 2});
   };
-  const Tensor scores = matmul(part(0), part(1), false, true);
+  const Tensor scores = matmul(part(0), part(1), {.transpose_b = true});
   g.output("scores", scores);
   g.output("y", reshape(transpose(matmul(scores, part(2)), {1, 0, 2}), {s, 128}));
   const Planned plan = planned(g);
@@ -174,7 +176,7 @@ TEST_CASE("strides: what stays a copy, and why", "[gemm][device]") {
        [](Graph& g) {
          const Tensor x = g.input("x", f32, {8, 16, 32}), w = g.input("w", f32, {8, 16, 4});
          Tensor odd = slice(slice(x, 2, 0, 32, 2), 1, 0, 16, 1);
-         g.output("y", matmul(odd, w, false, false));
+         g.output("y", matmul(odd, w));
        }},
       {"is not proven to be a multiple of",
        [](Graph& g) {
@@ -220,7 +222,7 @@ TEST_CASE("strides: a GEMM reads an updated cache in place", "[gemm][device]") {
   const Tensor cache = g.input("cache", f32, {4, 64, 16}), fresh = g.input("fresh", f32, {4, 1, 16});
   const Tensor at = g.input("at", i64, {}), q = g.input("q", f32, {4, 1, 16});
   const Tensor now = dynamic_update_slice(cache, fresh, {0, at, 0});
-  g.output("scores", matmul(q, slice(now, 1, 0, n), false, true));
+  g.output("scores", matmul(q, slice(now, 1, 0, n), {.transpose_b = true}));
   g.output("now", now, cache);
   const Planned plan = planned(g);
   INFO(plan.views);
@@ -234,7 +236,7 @@ TEST_CASE("strides: matrices of no elements", "[gemm][device]") {
   const Dim z = g.dim("Z", {.min = 0, .max = 64, .hint = 8});
   const Tensor x = g.input("x", f32, {z, 8}), w = g.input("w", f32, {4, 16}), v = g.input("v", f32, {z, 16});
   g.output("y", matmul(slice(x, 1, 4, 8), w));
-  g.output("k", matmul(slice(x, 1, 4, 8), v, true, false));  // sums of nothing
+  g.output("k", matmul(slice(x, 1, 4, 8), v, {.transpose_a = true}));  // sums of nothing
   const Planned plan = planned(g);
   INFO(plan.views);
   CHECK(plan.kernels == 0);

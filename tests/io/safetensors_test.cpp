@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensors/safetensors.hpp"
 
+#include <map>
+
 #include "base/json_reader.hpp"
 #include "io_support.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/weights.hpp>
+#include <map>
 #include <thread>
 
 #include "io_support.hpp"

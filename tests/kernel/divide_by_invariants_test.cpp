@@ -1,6 +1,8 @@
 // Divisions by what a loop does not change. SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/divide_by_invariants.hpp"
 
+#include <functional>
+
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"
@@ -38,7 +40,7 @@ Kernel stitched(const Graph& from, const schedule::Choices& choices) {
 Kernel of_rows(const std::function<Tensor(const Tensor&, const Tensor&)>& body, int vector, int hold) {
   Graph g("rows");
   const Tensor x = g.input("x", f32, {64, 256});
-  g.output("y", body(x, sum(x, {1}, true)));
+  g.output("y", body(x, sum(x, {1}, {.keep_dims = true})));
   return stitched(g, {.splits = schedule::nest_of_lanes(128, 32, vector), .register_cache = hold});
 }
 
@@ -78,7 +80,7 @@ TEST_CASE("a divisor of its own for each element, and a loop too short to pay, s
   CHECK(times(own, "= div ") == 1);
   Graph g("short");
   const Tensor x = g.input("x", f32, {64, 64});
-  g.output("y", x / sum(x, {1}, true));
+  g.output("y", x / sum(x, {1}, {.keep_dims = true}));
   const Kernel few =
       divided(stitched(g, {.splits = schedule::nest_of_lanes(128, 32, 2), .register_cache = 32}));
   INFO(print(few));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/hoist_invariants.hpp"
 
+#include <functional>
+
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"
 

@@ -1,5 +1,7 @@
 // Which op each statement of a lowered kernel belongs to: what the printed kernel says behind '#', and the
 // comments of the CUDA text. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -194,16 +196,16 @@ TEST_CASE("statements belong to the op that they compute: rows, columns, both, s
   {
     const Tensor x = rows.input("x", f32, {37, 72}), z = rows.input("z", f16, {37, 72}), e = exp(x),
                  t = tanh(z);
-    const Tensor low = reduce_min(t, {1}, true);
+    const Tensor low = min(t, {1}, {.keep_dims = true});
     rows.output("e", e);
-    rows.output("y", e / sum(e, {1}, true));
+    rows.output("y", e / sum(e, {1}, {.keep_dims = true}));
     rows.output("low", low);
     rows.output("t", t * low);
     rows.output("where", argmax(x, 1));
   }
   Graph moved("moved");
   {
-    const Tensor x = moved.input("x", f32, {37, 72}), low = reduce_min(tanh(x), {1}, true);
+    const Tensor x = moved.input("x", f32, {37, 72}), low = min(tanh(x), {1}, {.keep_dims = true});
     moved.output("spread", broadcast_in_dim(low, {37, 72}, {0, 1}));
     moved.output("y", exp(x) - low);
   }
@@ -213,19 +215,19 @@ TEST_CASE("statements belong to the op that they compute: rows, columns, both, s
   {
     const Tensor x = columns.input("x", f32, {37, 72});
     columns.output("y", sum(exp(x), {0}));
-    columns.output("low", reduce_min(tanh(x), {0}));
+    columns.output("low", min(tanh(x), {0}));
     columns.output("where", argmax(x, 0));
   }
   Graph both("both");
   {
     const Tensor x = both.input("x", f32, {37, 72}), e = exp(x);
-    both.output("total", reduce_min(e, {0}));
+    both.output("total", min(e, {0}));
     both.output("where", argmax(x, 0));
-    both.output("y", e / sum(e, {1}, true));
-    both.output("high", reduce_max(tanh(x), {1}));
+    both.output("y", e / sum(e, {1}, {.keep_dims = true}));
+    both.output("high", max(tanh(x), {1}));
   }
   Graph scan("scan");
-  scan.output("y", cumulative_sum(exp(scan.input("x", f32, {37, 72})), 1, true));
+  scan.output("y", cumulative_sum(exp(scan.input("x", f32, {37, 72})), 1, {.exclusive = true}));
   Graph tiles("tiles");
   {
     const Tensor a = tiles.input("a", f32, {72, 37}), b = tiles.input("b", f32, {72, 37});

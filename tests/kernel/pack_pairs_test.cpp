@@ -1,6 +1,8 @@
 // Halves computed two at a time. SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/pack_pairs.hpp"
 
+#include <functional>
+
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"
@@ -38,17 +40,17 @@ Graph of_halves(DType dtype, F&& body) {
 
 TEST_CASE("pack_pairs computes neighbours of a half type at once", "[kernel]") {
   const Graph g =
-      of_halves(bf16, [](Graph&, const Tensor& x, const Tensor& y) { return max(x * 0.5 + y, 0); });
+      of_halves(bf16, [](Graph&, const Tensor& x, const Tensor& y) { return maximum(x * 0.5 + y, 0); });
   const Kernel before = kernel::vectorise(lowered(g, {.splits = schedule::nest_of_elements(128, 8)}));
   check_golden("kernel/pack_pairs.txt", print(before) + print(packed(g, 8)));
 }
 
 TEST_CASE("every op of Trait::pairs has pairs, others are computed in f32", "[kernel]") {
   for (const DType dtype : {f16, bf16}) {
-    const auto all =
-        packed(of_halves(dtype, [](Graph&, const Tensor& x,
-                                   const Tensor& y) { return min(abs(-(x - y)), max(x + y, x * y)); }),
-               8);
+    const auto all = packed(
+        of_halves(dtype, [](Graph&, const Tensor& x,
+                            const Tensor& y) { return minimum(abs(-(x - y)), maximum(x + y, x * y)); }),
+        8);
     INFO(print(all));
     for (const char* op : {"neg", "abs", "sub", "add", "mul", "max", "min"})
       CHECK(pairs_of(all, std::string(" = ") + op + " ") == 1);
@@ -86,7 +88,7 @@ TEST_CASE("values read from pairs one at a time: masks, selects, sums of a row",
     const Tensor chosen = select(mask, x * y, y - x);
     g.output("chosen", chosen);
     g.output("total", sum(chosen, {1}));
-    g.output("largest", max(chosen + 1, 0));
+    g.output("largest", maximum(chosen + 1, 0));
     const fuzz::Outcome outcome =
         fuzz::run_alone(case_of(g, {.profile = "h200", .checked = true, .optimization = 0}));
     INFO(outcome.text);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/share_scratch.hpp"
 
+#include <functional>
 #include <utility>
 
 #include "kernel/kernel_support.hpp"
@@ -100,8 +101,8 @@ constexpr auto a = Filled::a, b = Filled::b, c = Filled::c, d = Filled::d, e = F
 Graph three_passes() {
   Graph g("three_passes");
   const Tensor x = g.input("x", f32, {64, 2048});
-  const Tensor y = x / sum(x, {1}, true), z = y / sum(exp(y), {1}, true);
-  g.output("z", z / reduce_max(exp(z), {1}, true));
+  const Tensor y = x / sum(x, {1}, {.keep_dims = true}), z = y / sum(exp(y), {1}, {.keep_dims = true});
+  g.output("z", z / max(exp(z), {1}, {.keep_dims = true}));
   return g;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/transpose_tiles.hpp"
 
+#include <functional>
+
 #include "ir/kernel/visit.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"

@@ -1,5 +1,6 @@
 // The GEMMs of Astra's models before any are merged: how many, and the patterns that Astra looks for in them.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>

@@ -68,8 +68,8 @@ TEST_CASE("models: an LSTM is the one of plain loops, in both directions", "[mod
   for (const bool backward : {false, true}) {
     Graph g;
     example::Layers layers(g, f32);
-    g.output("y", example::stack(
-                      example::lstm(layers, {g.input("x", f32, {steps, 1, in})}, "l", width, backward)));
+    g.output("y",
+             fuse::stack(example::lstm(layers, {g.input("x", f32, {steps, 1, in})}, "l", width, backward)));
     const runtime::Values values = model_values(g);
     std::vector<double> hidden(width), cell(width), wanted(steps * width);
     for (std::int64_t i = 0; i < steps; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("models: a GRU is that of DIEN's equations, with attention and where a
   std::vector<example::GruStep> with;
   for (std::int64_t t = 0; t < steps; ++t)
     with.push_back({.attention = example::at(weights, 0, t), .present = example::at(present, 0, t)});
-  g.output("y", example::stack(example::gru(layers, x, "g", width, with)));
+  g.output("y", fuse::stack(example::gru(layers, x, "g", width, with)));
   const runtime::Values values = model_values(g);
   std::vector<double> hidden(width), wanted;
   for (std::int64_t t = 0; t < steps; ++t) {

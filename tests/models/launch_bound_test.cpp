@@ -16,7 +16,7 @@ TEST_CASE("launch bound: a run of ops between two GEMMs is one launch", "[models
   Graph g;
   const Tensor x = g.input("x", f32, {64, 32});
   const Tensor wide = matmul(exp(x), weight(g, "u", 32, 48));
-  const Tensor kept = reshape(max(wide, 0), {32, 96});
+  const Tensor kept = reshape(maximum(wide, 0), {32, 96});
   g.output("y", matmul(kept * kept, weight(g, "v", 96, 16)));
   CHECK(plan_model(g).bound == 2);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <fuse/fuse.hpp>
+#include <map>
 
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -48,7 +49,7 @@ TEST_CASE("numerics: a chain has the same bits fused and with every step stored"
         steps.push_back(exp(steps[2]) - steps[0]);
         steps.push_back(sum(steps[3], {1}));
         steps.push_back(steps[3] - reshape(steps[4], {33, 1}));
-        steps.push_back(reduce_max(steps[5] * steps[1], {0}));
+        steps.push_back(max(steps[5] * steps[1], {0}));
         for (std::size_t i = 0; stored && i + 1 < steps.size(); ++i)
           g.output("s" + std::to_string(i), steps[i]);
         g.output("last", steps.back());
@@ -131,7 +132,7 @@ TEST_CASE("numerics: a row's maximum equals an element of the row", "[numerics][
     Graph g("mask");
     const Tensor x = g.input("x", dtype, {40, 300});
     const Tensor scaled = exp(x) * 0.3;
-    g.output("hits", sum(convert(scaled == reduce_max(scaled, {1}, true), i32), {1}));
+    g.output("hits", sum(convert(scaled == max(scaled, {1}, {.keep_dims = true}), i32), {1}));
     for (const Device& device : test::test_devices()) {
       const HostTensor hits = run(g, "hits", i32, {40}, {{"x", drawn(dtype, {40, 300}, "x")}}, device);
       INFO(to_string(dtype) << " on " << device.name());

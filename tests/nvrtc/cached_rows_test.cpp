@@ -21,8 +21,8 @@ Tensor computed(const Tensor& x) { return is_half(x.dtype()) ? convert(x, f32) :
 /// Three divisions, each by another value of the row.
 void three_divisions(Graph& g, DType dtype, const Dim& rows, std::int64_t columns) {
   const Tensor x = computed(g.input("x", dtype, {rows, columns}));
-  const Tensor total = sum(abs(x), {1}, true), part = x / total;
-  const Tensor again = part / sum(part * part, {1}, true);
+  const Tensor total = sum(abs(x), {1}, {.keep_dims = true}), part = x / total;
+  const Tensor again = part / sum(part * part, {1}, {.keep_dims = true});
   g.output("y", convert(again - x / (-total), dtype));
 }
 
@@ -40,11 +40,11 @@ void norm_backward(Graph& g, DType dtype, const Dim& rows, std::int64_t columns)
   const Tensor x = computed(g.input("x", dtype, {rows, columns}));
   const Tensor dy = computed(g.input("dy", dtype, {rows, columns}));
   const Tensor gamma = computed(g.parameter("gamma", dtype, {columns}));
-  const Tensor centred = x - mean(x, {1}, true);
-  const Tensor scale = rsqrt(mean(centred * centred, {1}, true) + 1e-5);
+  const Tensor centred = x - mean(x, {1}, {.keep_dims = true});
+  const Tensor scale = rsqrt(mean(centred * centred, {1}, {.keep_dims = true}) + 1e-5);
   const Tensor xhat = centred * scale, dxhat = dy * gamma;
-  const Tensor along = xhat * mean(dxhat * xhat, {1}, true);
-  g.output("dx", convert(scale * (dxhat - mean(dxhat, {1}, true) - along), dtype));
+  const Tensor along = xhat * mean(dxhat * xhat, {1}, {.keep_dims = true});
+  g.output("dx", convert(scale * (dxhat - mean(dxhat, {1}, {.keep_dims = true}) - along), dtype));
   g.output("dgamma", convert(sum(dy * xhat, {0}), dtype));
   g.output("dbeta", convert(sum(dy, {0}), dtype));
 }

@@ -119,8 +119,8 @@ inline Graph dynamic_graph(bool symbolic) {
     out(dynamic_update_slice(x, dynamic_slice(x, {at, 0}, {4, T}), {0, at}));
     if (dtype == boolean) continue;
     for (const bool exclusive : {false, true}) {
-      out(cumulative_sum(x, 1, exclusive));
-      out(cumulative_sum(x, 0, exclusive, true));
+      out(cumulative_sum(x, 1, {.exclusive = exclusive}));
+      out(cumulative_sum(x, 0, {.exclusive = exclusive, .reverse = true}));
     }
   }
   for (const DType dtype : {f32, f64}) out(random_uniform(dtype, {B, T}, seed, seed));
@@ -147,7 +147,7 @@ inline Graph function_graph(DType dtype, bool symbolic) {
   out(gelu(x));
   out(silu(x));
   out(attention(q, k, v));
-  out(attention(q, k, v, true));
+  out(attention(q, k, v, {.causal = true}));
   out(cross_entropy(x, labels));
   out(mean(cross_entropy(x, labels)));
   out(embedding(g.parameter("table", dtype, {5000, 64}), labels));

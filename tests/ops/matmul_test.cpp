@@ -41,7 +41,8 @@ TEST_CASE("ops: matmul in every type, transpose and batch", "[device]") {
         const double k = static_cast<double>(e.k);
         for (const DType result :
              is_half(dtype) ? std::vector<DType>{dtype, f32} : std::vector<DType>{dtype}) {
-          sweep.expect("matmul " + a.type_string() + " " + b.type_string(), matmul(a, b, ta, tb, result),
+          sweep.expect("matmul " + a.type_string() + " " + b.type_string(),
+                       matmul(a, b, {.transpose_a = ta, .transpose_b = tb, .result = result}),
                        [=](std::size_t, double exact) {
                          return 16 * k * (k + 2) * unit + runtime::ulp_of(exact, result);
                        });
@@ -61,7 +62,7 @@ TEST_CASE("ops: matmul operands that are computed, viewed or shared", "[device]"
   sweep.expect("computed", matmul(reshape(x + 1, {4 * B, 8}), w * 2), bound);
   sweep.expect("transposed", matmul(transpose(w, {1, 0}), transpose(reshape(x, {4 * B, 8}), {1, 0})), bound);
   const Tensor y = linear(x, w);
-  sweep.expect("used twice", y + sum(y, {2}, true),
+  sweep.expect("used twice", y + sum(y, {2}, {.keep_dims = true}),
                [](std::size_t, double) { return 256 * 16 * 60 * 0x1p-24; });
   sweep.run_on_test_devices({{"B", 6}});
 }

@@ -26,7 +26,7 @@ TEST_CASE("ops: cumulative_sum, in every type and direction", "[ops][device]") {
       const Tensor x = sweep.input(dtype, item.shape);
       for (const bool exclusive : {false, true}) {
         for (const bool reverse : {false, true}) {
-          const Tensor y = cumulative_sum(x, item.axis, exclusive, reverse);
+          const Tensor y = cumulative_sum(x, item.axis, {.exclusive = exclusive, .reverse = reverse});
           const std::string what = describe(ir::Op::cumulative_sum, dtype, item.shape);
           if (!is_floating(dtype)) {
             sweep.expect_exact(what, y);
@@ -51,11 +51,12 @@ TEST_CASE("ops: cumulative_sum reads what is computed on the way, and is read", 
   OpSweep sweep("scan_fused");
   const Tensor x = sweep.input(i64, {6, 70});
   sweep.expect_exact("of a chain", cumulative_sum(x * x - 3, 1));
-  sweep.expect_exact("of a pad", cumulative_sum(pad(x, 5, {0, 1}, {0, 2}), 1, true));
-  sweep.expect_exact("of a constant", cumulative_sum(x * 0 + 2, 1, true));
-  sweep.expect_exact("of an iota", cumulative_sum(sweep.graph().iota(i64, {6, 70}, 1), 1, true, true));
+  sweep.expect_exact("of a pad", cumulative_sum(pad(x, 5, {0, 1}, {0, 2}), 1, {.exclusive = true}));
+  sweep.expect_exact("of a constant", cumulative_sum(x * 0 + 2, 1, {.exclusive = true}));
+  sweep.expect_exact("of an iota", cumulative_sum(sweep.graph().iota(i64, {6, 70}, 1), 1,
+                                                  {.exclusive = true, .reverse = true}));
   sweep.expect_exact("of a scan", cumulative_sum(cumulative_sum(x, 1), 0));
-  sweep.expect_exact("its maximum", reduce_max(cumulative_sum(x, 1), {0}));
+  sweep.expect_exact("its maximum", max(cumulative_sum(x, 1), {0}));
   sweep.expect_exact("transposed", cumulative_sum(transpose(x, {1, 0}), 0) + 1);
   sweep.run_on_test_devices();
 }
@@ -68,7 +69,7 @@ TEST_CASE("ops: cumulative_sum of symbolic extents", "[ops][device]") {
       const Dim C = sweep.graph().dim("C", {.min = 0, .max = 100000, .hint = 3000});
       const Tensor x = sweep.input(i32, {rows, columns}, {R, C});
       sweep.expect_exact("rows", cumulative_sum(x, 1));
-      sweep.expect_exact("columns", cumulative_sum(x, 0, true));
+      sweep.expect_exact("columns", cumulative_sum(x, 0, {.exclusive = true}));
       sweep.run_on_test_devices({{"R", rows}, {"C", columns}});
     }
   }

@@ -16,11 +16,12 @@ import torch
 import campaign
 import onnx_nodes
 import programs
+import text
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev oracle", description=__doc__)
-    parser.add_argument("--only", choices=("onnx", "programs"), help="one of the two campaigns")
+    parser.add_argument("--only", choices=("onnx", "programs", "text"), help="one of the campaigns")
     parser.add_argument("--count", type=int, default=5000, help="generated programs (default: 5000)")
     parser.add_argument("--seed", type=int, default=1, help="of the generated programs (default: 1)")
     parser.add_argument("--filter", default="", metavar="TEXT", help="node tests with TEXT in their names")
@@ -46,7 +47,7 @@ def header():
 
 def main():
     options, passed, failed = arguments(), 0, 0
-    for name, module in (("onnx", onnx_nodes), ("programs", programs)):
+    for name, module in (("onnx", onnx_nodes), ("programs", programs), ("text", text)):
         if options.only in (None, name):
             log, began = campaign.Log(), time.monotonic()
             log.say(header())

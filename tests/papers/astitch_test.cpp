@@ -46,7 +46,7 @@ Graph several_consumers() {
   const Tensor e = exp(g.input("x", f32, {300, 70}));
   g.output("twice", e * 2.0);
   g.output("sum", sum(e, {1}));
-  g.output("ratio", e / reduce_max(e, {1}, true));
+  g.output("ratio", e / max(e, {1}, {.keep_dims = true}));
   return g;
 }
 
@@ -65,7 +65,7 @@ Graph small_fig7(std::int64_t columns, std::int64_t inner, std::int64_t rows) {
   const Tensor reduce_1 = sum(abs(p1) + broadcast_in_dim(abs(p2), {columns, inner}, {0}), {1});
   const Tensor power_1 = pow(reduce_1 / (abs(p2) + 1.0), p3);
   const Tensor broadcast_2 = broadcast_in_dim(power_1, {rows, columns}, {1});
-  const Tensor reduce_2 = sum(broadcast_2 + p4, {1}, true);
+  const Tensor reduce_2 = sum(broadcast_2 + p4, {1}, {.keep_dims = true});
   g.output("multiply_1", broadcast_2 * reduce_2);
   return g;
 }

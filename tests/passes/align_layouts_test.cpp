@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/align_layouts.hpp"
 
+#include <algorithm>
+
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
@@ -47,7 +49,8 @@ TEST_CASE("align_layouts puts transposes of operands into a matmul's flags", "[p
       Graph g("flags");
       const Tensor a = g.input("a", f32, flag_a ? std::vector<Dim>{2, 3, 4} : std::vector<Dim>{2, 4, 3});
       const Tensor b = g.input("b", f32, flag_b ? std::vector<Dim>{2, 4, 5} : std::vector<Dim>{2, 5, 4});
-      g.output("y", matmul(transpose(a, {0, 2, 1}), transpose(b, {0, 2, 1}), flag_a, flag_b));
+      g.output("y", matmul(transpose(a, {0, 2, 1}), transpose(b, {0, 2, 1}),
+                           {.transpose_a = flag_a, .transpose_b = flag_b}));
       const ir::Graph after = check_align(g, 0);
       const ir::Node& root = after[after.outputs[0].node];
       CHECK(ir::attr<ir::MatmulAttr>(root) == ir::MatmulAttr{!flag_a, !flag_b});
@@ -149,7 +152,8 @@ TEST_CASE("align_layouts keeps the meaning of random graphs", "[passes]") {
           values.push_back(transpose(any(), {1, 0}));
           break;
         case 2:
-          values.push_back(matmul(any(), any(), random() % 2 == 0, random() % 2 == 0));
+          values.push_back(
+              matmul(any(), any(), {.transpose_a = random() % 2 == 0, .transpose_b = random() % 2 == 0}));
           break;
         case 3:
           values.push_back(any() + any());

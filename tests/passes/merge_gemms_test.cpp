@@ -58,7 +58,8 @@ TEST_CASE("merge_gemms: by a shared operand, with any flags, and the same bits",
         for (const std::int64_t extent : {3, 1, 4}) {
           const std::string name = "w" + std::to_string(extent);
           const Tensor w = g.parameter(name, f32, left ? shape(tb, 7, extent) : shape(ta, extent, 7));
-          output(g, left ? matmul(x, w, ta, tb) : matmul(w, x, ta, tb));
+          output(g, left ? matmul(x, w, {.transpose_a = ta, .transpose_b = tb})
+                         : matmul(w, x, {.transpose_a = ta, .transpose_b = tb}));
         }
         CHECK(merged(g) == 1);
         const bool same = outputs_of(ir::merge_gemms(g.ir()), 3) == outputs_of(g.ir(), 3);
@@ -202,7 +203,7 @@ TEST_CASE("merge_gemms: stacked matrices give the same bits", "[passes]") {
   for (int i = 0; i < 40; ++i) {  // more than one concat holds
     const std::string n = std::to_string(i);
     const Tensor x = tanh(g.input("x" + n, f32, {3, 6}));
-    g.output("y" + n, -matmul(x, g.parameter("w" + n, f32, {5, 6}), false, true));
+    g.output("y" + n, -matmul(x, g.parameter("w" + n, f32, {5, 6}), {.transpose_b = true}));
   }
   CHECK(merged(g) == 2);  // 32 and 8, whose shapes differ
   const bool same = outputs_of(ir::merge_gemms(g.ir()), 5) == outputs_of(g.ir(), 5);
@@ -214,9 +215,9 @@ TEST_CASE("merge_gemms: types and flags that differ stay apart", "[passes]") {
   const Tensor x = g.input("x", f16, {4, 4});
   const Tensor w = g.parameter("w", f16, {4, 4}), v = g.parameter("v", f16, {4, 4});
   output(g, convert(matmul(x, w), f32));
-  output(g, matmul(x, v, false, false, f32));
-  output(g, convert(matmul(x, v, true), f32));
-  output(g, convert(matmul(x, v, false, true), f32));
+  output(g, matmul(x, v, {.result = f32}));
+  output(g, convert(matmul(x, v, {.transpose_a = true}), f32));
+  output(g, convert(matmul(x, v, {.transpose_b = true}), f32));
   CHECK(merged(g) == 4);
 }
 
@@ -258,11 +259,11 @@ TEST_CASE("merge_gemms: random nets of GEMMs keep their meaning", "[passes]") {
       if (pick(3) == 0) {
         values.push_back(tanh(any() + any()));
       } else {
-        values.push_back(matmul(any(), any(), pick(2) == 0, pick(2) == 0));
+        values.push_back(matmul(any(), any(), {.transpose_a = pick(2) == 0, .transpose_b = pick(2) == 0}));
       }
     }
     Tensor all = values[0];
-    for (std::size_t i = 8; i < values.size(); ++i) all = max(all, values[i]);
+    for (std::size_t i = 8; i < values.size(); ++i) all = maximum(all, values[i]);
     g.output("y", all);
     g.output("z", values.back());
     before += gemms_of(g.ir());

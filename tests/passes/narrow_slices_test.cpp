@@ -1,6 +1,8 @@
 // Slices of concats become slices of the operands that they read. SPDX-License-Identifier: Apache-2.0
 #include "passes/narrow_slices.hpp"
 
+#include <algorithm>
+
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 

@@ -84,7 +84,7 @@ inline ir::Graph random_graph(std::uint64_t seed, int count) {
         rows.push_back(row() * 0.5);
         break;
       case 2:
-        rows.push_back(max(row(), row()));
+        rows.push_back(maximum(row(), row()));
         break;
       case 3:
         rows.push_back(tanh(row()));
@@ -93,7 +93,7 @@ inline ir::Graph random_graph(std::uint64_t seed, int count) {
         narrow.push_back(sum(row(), {1}));
         break;
       case 5:
-        narrow.push_back(reduce_max(row(), {1}));
+        narrow.push_back(max(row(), {1}));
         break;
       case 6:
         rows.push_back(broadcast_in_dim(narrow[pick(narrow.size())], {3, 5}, {0}));

@@ -35,7 +35,7 @@ TEST_CASE("generated programs mean the same after the passes, bit for bit", "[pa
     INFO("seed " << seed);
     before += program.graph.nodes.size();
     after += rewritten.nodes.size();
-    for (const fuzz::DimValues& dims : program.bindings) {
+    for (const DimValues& dims : program.bindings) {
       const runtime::Values inputs = fuzz::make_inputs(program, dims);
       const auto run = [&](const ir::Graph& graph) {
         const auto value_of = [&](std::string_view name) { return dims.find(name)->second; };

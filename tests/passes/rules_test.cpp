@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "eval/bounds/error_bound.hpp"
 #include "fuzz/fingerprint.hpp"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/sink_reshapes.hpp"
 
+#include <algorithm>
+
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
@@ -36,7 +38,9 @@ ir::Graph check_sunk(const Graph& g, std::size_t left) {
 }
 
 /// x less the maximum of its rows.
-Tensor below_maximum(const Tensor& x) { return x - broadcast_to(reduce_max(x, {-1}, true), x.dims()); }
+Tensor below_maximum(const Tensor& x) {
+  return x - broadcast_to(max(x, {-1}, {.keep_dims = true}), x.dims());
+}
 
 }  // namespace
 
@@ -70,7 +74,7 @@ TEST_CASE("a reduction of dims that the reshape keeps apart reduces the old ones
   Graph g("rows");
   const Tensor x = g.input("x", f32, {3, 4, 10});
   const Tensor flat = reshape(below_maximum(x), {12, 10});
-  g.output("y", flat / broadcast_to(sum(flat, {1}, true), {12, 10}));
+  g.output("y", flat / broadcast_to(sum(flat, {1}, {.keep_dims = true}), {12, 10}));
   const ir::Graph after = check_sunk(g, 1);
   for (const ir::Node& node : after.nodes) {
     if (node.op == ir::Op::reduce_sum) CHECK(after[node.operands[0]].type.dims.size() == 3);
@@ -152,7 +156,7 @@ struct Reshaped {
 
   Reshaped(Extents before, Extents behind) : from(std::move(before)), to(std::move(behind)) {
     const Tensor x = graph.input("x", f32, from_dims);
-    made = x - broadcast_in_dim(reduce_max(x, {0, 1, 2}), from_dims, {});
+    made = x - broadcast_in_dim(max(x, {0, 1, 2}), from_dims, {});
     y = reshape(made, to_dims);
   }
 
@@ -303,7 +307,7 @@ TEST_CASE("reductions of values without elements keep their reshapes, wherever t
     for (const auto& to : shapes) {
       Graph g("empty");
       const Tensor x = g.input("x", f32, from);
-      const Tensor made = x - broadcast_in_dim(reduce_max(x, {0, 1, 2}), from, {});
+      const Tensor made = x - broadcast_in_dim(max(x, {0, 1, 2}), from, {});
       g.output("y", sum(reshape(made, to), {1}));
       check_sunk(g, from == to ? 0 : 1);
     }

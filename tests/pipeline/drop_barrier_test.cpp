@@ -29,7 +29,7 @@ Graph block_reductions() {
   }
   const auto scope = g.scope("line");
   g.output("total", sum(line));
-  g.output("largest", reduce_max(line));
+  g.output("largest", max(line));
   return g;
 }
 

@@ -1,5 +1,6 @@
 // Ops that move elements, and sources.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <numeric>
 
 #include "reference/reference_support.hpp"

@@ -12,8 +12,8 @@ Graph attention_like() {
   const Tensor w = g.parameter("w", f32, {8, 16});
   const Tensor h = matmul(x, w);
   const auto scope = g.scope("norm");
-  const Tensor e = exp(h - reduce_max(h, {1}, true));
-  g.output("p", e / sum(e, {1}, true));
+  const Tensor e = exp(h - max(h, {1}, {.keep_dims = true}));
+  g.output("p", e / sum(e, {1}, {.keep_dims = true}));
   g.output("h", h);
   return g;
 }

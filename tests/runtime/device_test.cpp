@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -91,7 +92,7 @@ TEST_CASE("device: options that make no sense", "[runtime]") {
 TEST_CASE("device: the emulated kernels give the same bits at every optimization", "[runtime][emulated]") {
   Graph g("levels");
   const Tensor x = g.input("x", f32, {33, 70});
-  g.output("y", exp(x) / sum(exp(x), {1}, true) + rsqrt(x * x + 0.1));
+  g.output("y", exp(x) / sum(exp(x), {1}, {.keep_dims = true}) + rsqrt(x * x + 0.1));
   std::vector<float> values(33 * 70);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97) * 0.0713f - 3;
   std::vector<std::vector<std::byte>> results;

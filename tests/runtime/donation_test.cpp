@@ -1,6 +1,7 @@
 // Outputs in the memory of an input: updates in place where they can be, right results always.
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
+#include <map>
 
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"

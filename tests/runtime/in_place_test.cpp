@@ -2,6 +2,7 @@
 // the way. SPDX-License-Identifier: Apache-2.0
 #include "schedule/views/in_place.hpp"
 
+#include <algorithm>
 #include <fuse/fuse.hpp>
 
 #include "compile/pipeline/pipeline.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/prepare/memory_plan.hpp"
 
+#include <algorithm>
 #include <fuse/error.hpp>
 #include <random>
 

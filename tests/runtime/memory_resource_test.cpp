@@ -1,5 +1,7 @@
 // The caller's memory in place of the device's, and the pool that keeps freed blocks.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "runtime/runtime_support.hpp"
 #include "support/branches.hpp"
 #include "support/counting_resource.hpp"

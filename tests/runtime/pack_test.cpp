@@ -1,5 +1,8 @@
 // Prepared::pack: what parameters alone determine is made once, and every bad argument is named.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
 #include "runtime/runtime_support.hpp"
 
 namespace fuse::test {
@@ -229,7 +232,7 @@ TEST_CASE("pack: what a GEMM reads of parameters alone, and what that is made of
   Graph g("made");
   const Tensor x = g.input("x", f32, {2, 3});
   const Tensor a = g.parameter("a", f32, {4, 3}), b = g.parameter("b", f32, {4, 3});
-  const Tensor largest = reduce_max(a, {0}, true);  // a kernel of its own, whose result is packed too
+  const Tensor largest = max(a, {0}, {.keep_dims = true});  // a kernel of its own, whose result is packed too
   g.output("y", -matmul(x, transpose(a / largest + b, {1, 0})));
   g.output("n", a * 2);  // an output is no packed value
   const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));

@@ -49,9 +49,11 @@ TEST_CASE("prepare: dims are checked on every device", "[runtime][device][cuda-t
     REQUIRE(prepared(executable, {}) ==
             "unbound: dim B has no value; %x of type f32[B, 4] needs it\n  hint: prepare({{\"B\", ...}})");
     REQUIRE(prepared(executable, {{"B", 1001}}) ==
-            "invalid-extent: dim B = 1001 is outside of its range [0, 1000]");
+            "invalid-extent: dim B = 1001 is outside of its range [0, 1000]"
+            "\n  hint: give a value in the range, or declare a larger one with Graph::dim");
     REQUIRE(prepared(executable, {{"B", -1}}) ==
-            "invalid-extent: dim B = -1 is outside of its range [0, 1000]");
+            "invalid-extent: dim B = -1 is outside of its range [0, 1000]"
+            "\n  hint: give a value in the range, or declare a larger one with Graph::dim");
     REQUIRE(prepared(executable, {{"B", 1}, {"T", 1}}) ==
             "unknown-name: graph 'byhand' has no dim 'T'\n  hint: there are 'B'");
     REQUIRE(prepared(executable, {{"B", 1}}) == "no error");
@@ -83,7 +85,9 @@ TEST_CASE("prepare: a declared dim that nothing uses needs no value", "[runtime]
   const Executable executable = compile(g, Device::reference());
   REQUIRE(prepared(executable, {}) == "no error");
   REQUIRE(prepared(executable, {{"U", 4}}) == "no error");
-  REQUIRE(prepared(executable, {{"U", 9}}) == "invalid-extent: dim U = 9 is outside of its range [3, 8]");
+  REQUIRE(prepared(executable, {{"U", 9}}) ==
+          "invalid-extent: dim U = 9 is outside of its range [3, 8]"
+          "\n  hint: give a value in the range, or declare a larger one with Graph::dim");
   Session session(executable);
   session.set("x", bytes_of(std::vector<float>{1, 2, 3, 4}));
   session.run();

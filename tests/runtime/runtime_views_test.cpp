@@ -117,7 +117,7 @@ TEST_CASE("views: a GEMM reads columns of a matrix", "[runtime][views][emulated]
   g.output("a", matmul(corner, w));
   g.output("b", matmul(right, w));
   g.output("c", matmul(transpose(w, {1, 0}), corner));
-  g.output("d", matmul(w, right, true, true));
+  g.output("d", matmul(w, right, {.transpose_a = true, .transpose_b = true}));
   g.output("e", matmul(slice(t, 2, 0, 4), slice(t, 2, 4, 8)));
   for (const int streams : {1, 4}) check_against_reference(g, {}, {.streams = streams});
 }

@@ -1,5 +1,7 @@
 // The default choices for the profiles, and what a target or a segment does not allow.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"

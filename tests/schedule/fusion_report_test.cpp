@@ -48,7 +48,7 @@ Example parameters() {  // a row of 4096 is a block's work, one of a million sev
   Graph g("parameters");
   const Tensor x = g.input("x", f32, {4, 256, 4096});
   const Tensor sums = sum(x, {2});
-  g.output("y", reduce_max(x - broadcast_in_dim(sums, {4, 256, 4096}, {0, 1}), {1, 2}));
+  g.output("y", max(x - broadcast_in_dim(sums, {4, 256, 4096}, {0, 1}), {1, 2}));
   return {Reason::parameters, g, {.groups = as_printed}};
 }
 Example canonical_form() {
@@ -108,7 +108,7 @@ Example chain() {
 Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
-  g.output("y", sum(x / sum(x, {0}, true), {1}));  // a row needs all columns
+  g.output("y", sum(x / sum(x, {0}, {.keep_dims = true}), {1}));  // a row needs all columns
   return {Reason::scheme_unavailable,
           g,
           {.cooperative = schedule::PartitionOptions::Cooperative::never, .regional = false}};

@@ -63,7 +63,7 @@ TEST_CASE("gemm_epilogue: the rounding to the operands' half type, with the bits
     Graph one("one"), two("two");
     for (Graph* const g : {&one, &two}) {
       const Tensor wide =
-          matmul(g->input("x", dtype, {33, 70}), g->parameter("w", dtype, {70, 20}), false, false, f32);
+          matmul(g->input("x", dtype, {33, 70}), g->parameter("w", dtype, {70, 20}), {.result = f32});
       g->output("y", convert(wide, dtype));
       if (g == &two) g->output("wide", wide);  // so the convert is a step
     }
@@ -91,7 +91,7 @@ TEST_CASE("gemm_epilogue: the rounding to the operands' half type, with the bits
   }
   CHECK(found([](Case& c) {  // to another type, the library does not round
           const Tensor x = c.g.input("h", f16, {c.B, 6});
-          c.g.output("y", convert(matmul(x, c.g.parameter("u", f16, {6, 4}), false, false, f32), bf16));
+          c.g.output("y", convert(matmul(x, c.g.parameter("u", f16, {6, 4}), {.result = f32}), bf16));
         }) == "none");
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("gemm_epilogue: what would change a bit is not", "[schedule][gemm]") {
         }) == "none");
   CHECK(found([](Case& c) {
           const Tensor x = c.g.input("h", f16, {c.B, 6});
-          c.ab = matmul(x, c.g.parameter("u", f16, {6, 4}), false, false, f32);
+          c.ab = matmul(x, c.g.parameter("u", f16, {6, 4}), {.result = f32});
           c.g.output("y", c.ab + c.v);
         }) == "bias %v");
   CHECK(found([](Case& c) { c.g.output("y", c.ab - c.v); }) == "none");

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/mapping/legal_nests.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "compile/pipeline/pipeline.hpp"

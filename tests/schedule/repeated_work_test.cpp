@@ -1,5 +1,6 @@
 // What several accesses would compute again is stored past a small factor: texts, compile times and registers
 // stay linear in the graph. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <fuse/fuse.hpp>
 

@@ -83,7 +83,7 @@ TEST_CASE("sections: a pass over split rows takes what the ones before left and 
 TEST_CASE("sections: a total that is a result is stored by the section behind its parts", "[schedule]") {
   Graph g;
   const Tensor x = g.input("x", f32, {4, 4096});
-  const Tensor most = reduce_max(x, {1}, true);
+  const Tensor most = max(x, {1}, {.keep_dims = true});
   g.output("most", most);
   g.output("y", sum(exp(x - most), {1}) * 2.0F);
   // The maximum is stored once, though the last section may need it again.
@@ -98,7 +98,7 @@ TEST_CASE("sections: a total that is a result is stored by the section behind it
 TEST_CASE("sections: what is made of columns comes behind all rows", "[schedule]") {
   Graph g;
   const Tensor x = g.input("x", f32, {4096, 512}), d = g.input("d", f32, {4096, 512});
-  const Tensor normal = x - mean(x, {1}, true);
+  const Tensor normal = x - mean(x, {1}, {.keep_dims = true});
   g.output("y", normal * d);
   g.output("columns", sum(normal * d, {0}) * 0.5F);
   const std::vector<std::string> found = sections(g, {.splits = in_turns(schedule::nest_of_blocks(512), 66)});

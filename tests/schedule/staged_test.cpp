@@ -1,6 +1,8 @@
 // Reductions over columns that blocks which share the rows make. SPDX-License-Identifier: Apache-2.0
 #include "schedule/segments/staged.hpp"
 
+#include <algorithm>
+
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"

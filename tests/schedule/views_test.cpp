@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/views/views.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "ir/builder/builder.hpp"
@@ -207,7 +208,7 @@ TEST_CASE("views: a concat that stays a kernel says why", "[views]") {
             0) == "copy %7 concat because %6 follows from parameters alone\n");
   CHECK(text(
             [](Graph& g, const Tensor& x) {
-              return Parts{matmul(x, g.parameter("u", f32, {8, 3}), false, false),
+              return Parts{matmul(x, g.parameter("u", f32, {8, 3})),
                            matmul(exp(x), g.parameter("v", f32, {8, 3}))};
             },
             0)

@@ -40,7 +40,7 @@ TEST_CASE("slices read what they have, and any other op reads all", "[schedule]"
 
   Graph whole("whole");
   const Tensor b = whole.input("x", f32, {480, 64});
-  whole.output("y", slice(b, 1, 0, 32) * slice(b, 1, 32, 64) + sum(b, {1}, true));
+  whole.output("y", slice(b, 1, 0, 32) * slice(b, 1, 32, 64) + sum(b, {1}, {.keep_dims = true}));
   CHECK(read_of_first(whole) == Dim(480 * 64));
 }
 

@@ -18,7 +18,7 @@ namespace {
 Graph rows_and_columns(std::int64_t rows, std::int64_t columns) {
   Graph g("rows_and_columns");
   const Tensor x = g.input("x", f32, {rows, columns});
-  const Tensor y = x / sum(x, {1}, true);
+  const Tensor y = x / sum(x, {1}, {.keep_dims = true});
   g.output("y", y);
   g.output("sum", convert(sum(y, {0}), bf16));
   g.output("position", argmax(y, 0));
@@ -102,7 +102,7 @@ TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]")
   const auto segments = [](std::int64_t columns) {
     Graph g("wide");
     const Tensor x = g.input("x", f32, {1 << 14, columns});
-    g.output("columns", sum(x / sum(x, {1}, true), {0}));
+    g.output("columns", sum(x / sum(x, {1}, {.keep_dims = true}), {0}));
     return compiled(g, "h200").partition.segments.size();
   };
   CHECK(segments(16 * 1024) == 1);

@@ -2,6 +2,7 @@
 // margins of their tiles again (docs/regional.md). SPDX-License-Identifier: Apache-2.0
 #include "schedule/regional/halo_tiles.hpp"
 
+#include <algorithm>
 #include <fuse/fuse.hpp>
 
 #include "fuzz/judge/execute.hpp"
@@ -210,7 +211,7 @@ TEST_CASE("windows are what is needed of each phase around a tile", "[schedule]"
   CHECK(between([](const Tensor& y) { return concat({slice(y, 0, 0, 32), slice(y, 0, 32, 64)}, 0); }) > 1);
   CHECK(between([](const Tensor& y) { return reverse(y, {0}); }) == 0);
   CHECK(between([](const Tensor& y) { return transpose(y, {1, 0}); }) == 0);
-  CHECK(between([](const Tensor& y) { return y - sum(y, {1}, true); }) == 0);
+  CHECK(between([](const Tensor& y) { return y - sum(y, {1}, {.keep_dims = true}); }) == 0);
 }
 
 TEST_CASE("a tile that its kernel cannot have is refused by name", "[schedule]") {

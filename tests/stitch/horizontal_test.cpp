@@ -1,6 +1,8 @@
 // Horizontal kernels: which segments share a launch, that each of them computes what it would alone, and what
 // stays apart (docs/horizontal.md). SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fuse/fuse.hpp>
+#include <map>
 
 #include "stitch/stitch_support.hpp"
 #include "support/devices.hpp"
@@ -60,7 +62,7 @@ TEST_CASE("each part of a horizontal kernel computes what it would alone, bit by
   for (const std::int64_t rows : {300, 333, 400}) {
     const std::string n = std::to_string(rows);
     const Tensor x = g.input("x" + n, f32, {rows, 200});
-    g.output("y" + n, x / sum(x * x, {1}, true));
+    g.output("y" + n, x / sum(x * x, {1}, {.keep_dims = true}));
   }
   const Compiled together = compiled(g, "tiny3"), alone = compiled(g, "tiny3", apart);
   REQUIRE(launches(together) == 1);

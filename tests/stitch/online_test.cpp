@@ -22,8 +22,8 @@ namespace {
 /// The logarithm of the sum of exponentials of each row: nothing is left to do of its elements.
 Graph any_logsumexp(DType dtype = f32) {
   Graph g("any_logsumexp");
-  const Tensor x = g.input("x", dtype, {300, any_length(g)}), most = reduce_max(x, {1}, true);
-  g.output("y", log(sum(exp(x - most), {1}, true)) + most);
+  const Tensor x = g.input("x", dtype, {300, any_length(g)}), most = max(x, {1}, {.keep_dims = true});
+  g.output("y", log(sum(exp(x - most), {1}, {.keep_dims = true})) + most);
   return g;
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("sums of exponentials join the pass of their maximum where nothing is 
   CHECK(stages(any_logsumexp(bf16)).find("with") == std::string::npos);
   // A maximum that is stored has a stage of its own.
   Graph stored("stored");
-  const Tensor x = stored.input("x", f32, {300, any_length(stored)}), most = reduce_max(x, {1}, true);
+  const Tensor x = stored.input("x", f32, {300, any_length(stored)}), most = max(x, {1}, {.keep_dims = true});
   stored.output("y", sum(exp(x - most), {1}));
   stored.output("most", most);
   CHECK(stages(stored).find("with") == std::string::npos);
@@ -70,12 +70,12 @@ TEST_CASE("other sums of exponentials stay behind what they need", "[stitch][sch
                        });
   };
   const auto below = [](const Tensor& x, const Tensor& most) { return exp(x - most); };
-  CHECK(sums([&](auto x, auto) { return sum(below(x, reduce_max(x, {1}, true)), {1}); }));
-  CHECK(!sums([&](auto x, auto z) { return sum(below(x, reduce_max(z, {1}, true)), {1}); }));
-  CHECK(!sums([&](auto x, auto) { return sum(below(x, reduce_min(x, {1}, true)), {1}); }));
-  CHECK(!sums([&](auto x, auto) { return reduce_max(below(x, reduce_max(x, {1}, true)), {1}); }));
-  CHECK(!sums([&](auto x, auto) { return sum(exp(reduce_max(x, {1}, true) - x), {1}); }));
-  CHECK(!sums([&](auto x, auto) { return sum(expm1(x - reduce_max(x, {1}, true)), {1}); }));
+  CHECK(sums([&](auto x, auto) { return sum(below(x, max(x, {1}, {.keep_dims = true})), {1}); }));
+  CHECK(!sums([&](auto x, auto z) { return sum(below(x, max(z, {1}, {.keep_dims = true})), {1}); }));
+  CHECK(!sums([&](auto x, auto) { return sum(below(x, min(x, {1}, {.keep_dims = true})), {1}); }));
+  CHECK(!sums([&](auto x, auto) { return max(below(x, max(x, {1}, {.keep_dims = true})), {1}); }));
+  CHECK(!sums([&](auto x, auto) { return sum(exp(max(x, {1}, {.keep_dims = true}) - x), {1}); }));
+  CHECK(!sums([&](auto x, auto) { return sum(expm1(x - max(x, {1}, {.keep_dims = true})), {1}); }));
 }
 
 TEST_CASE("a kernel that sums beside a maximum", "[stitch][schedule]") {

@@ -15,8 +15,8 @@ namespace {
 Graph normal(std::int64_t columns, DType dtype, std::int64_t rows = 4096) {
   Graph g("normal");
   const Tensor x = convert(g.input("x", dtype, {rows, columns}), f32);
-  const Tensor centred = x - mean(x, {1}, true);
-  g.output("y", convert(centred * rsqrt(mean(centred * centred, {1}, true) + 1e-5), dtype));
+  const Tensor centred = x - mean(x, {1}, {.keep_dims = true});
+  g.output("y", convert(centred * rsqrt(mean(centred * centred, {1}, {.keep_dims = true}) + 1e-5), dtype));
   return g;
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("long rows of 16 bits are cached packed, unless that repeats what is c
   Graph two("two");
   const Tensor x = two.input("x", bf16, {4096, 16384}), z = two.input("z", bf16, {4096, 16384});
   const Tensor sum = convert(x, f32) + convert(z, f32);
-  two.output("y", convert(sum - mean(sum, {1}, true), bf16));
+  two.output("y", convert(sum - mean(sum, {1}, {.keep_dims = true}), bf16));
   CHECK_FALSE(phase_of(two).choices.packed);
 }
 
@@ -77,8 +77,8 @@ TEST_CASE("a value that a later pass loads is kept packed from there on", "[stit
   Graph g("late");
   const Tensor x = convert(g.input("x", bf16, {64, 1024}), f32);
   const Tensor z = convert(g.input("z", bf16, {64, 1024}), f32);
-  const Tensor scale = mean(x, {1}, true);
-  g.output("y", convert(x + z * mean(z * scale, {1}, true), bf16));
+  const Tensor scale = mean(x, {1}, {.keep_dims = true});
+  g.output("y", convert(x + z * mean(z * scale, {1}, {.keep_dims = true}), bf16));
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.partition.segments.size() == 1);
   const Choices choices{.splits = schedule::nest_of_blocks(64, 8), .register_cache = 64, .packed = true};

@@ -1,5 +1,7 @@
 // Regional kernels: phases whose blocks pass values on to themselves alone, with a block barrier between
 // (docs/stitching.md). SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
 #include <fuse/fuse.hpp>
 
 #include "fuzz/judge/execute.hpp"
@@ -41,7 +43,7 @@ Graph scanned() {
   Graph g("scanned");
   const Tensor sums = sum(g.input("x", f32, {12, 40, 32}), {2});
   const Tensor scan = cumulative_sum(sums, 1);
-  g.output("y", scan / reduce_max(scan, {1}, true));
+  g.output("y", scan / max(scan, {1}, {.keep_dims = true}));
   return g;
 }
 
@@ -50,7 +52,8 @@ Graph gathered() {
   Graph g("gathered");
   const Tensor picked = gather(g.input("table", f32, {50, 16}), g.input("index", i32, {10, 6}), 0);
   const Tensor lengths = sum(picked * picked, {2});
-  g.output("y", picked * broadcast_in_dim(lengths / sum(lengths, {1}, true), {10, 6, 16}, {0, 1}));
+  g.output("y",
+           picked * broadcast_in_dim(lengths / sum(lengths, {1}, {.keep_dims = true}), {10, 6, 16}, {0, 1}));
   return g;
 }
 
@@ -206,8 +209,8 @@ TEST_CASE("a value with a long slice lies in memory, and is no less right", "[st
   Graph g("long");
   const Tensor x = g.input("x", f32, {8, 6000, 2});
   const Tensor rows = exp(sum(x, {2}));  // 24,000 bytes in a slice
-  g.output("y", sum(rows, {1}) + reduce_max(rows, {1}));
-  g.output("z", cumulative_sum(sum(rows * rows, {1}, true), 1));
+  g.output("y", sum(rows, {1}) + max(rows, {1}));
+  g.output("z", cumulative_sum(sum(rows * rows, {1}, {.keep_dims = true}), 1));
   for (const schedule::Schedule& schedule : compiled(g, "h200").schedules) {
     for (const schedule::BlockValue& each : schedule.in_block) CHECK(each.elements * 4 <= 16 << 10);
   }
@@ -267,10 +270,10 @@ TEST_CASE("a costly op before a broadcast is computed once for each row", "[stit
 TEST_CASE("a costly op of columns is computed once by each block", "[stitch][emulated]") {
   Graph g("fig4");
   const Tensor x = g.input("x", f32, {2048, 256});
-  const Tensor y =
-      (x - sum(x, {1}, true)) * broadcast_in_dim(tanh(g.input("g", f32, {256})), {2048, 256}, {1});
+  const Tensor y = (x - sum(x, {1}, {.keep_dims = true})) *
+                   broadcast_in_dim(tanh(g.input("g", f32, {256})), {2048, 256}, {1});
   g.output("y", y);
-  g.output("most", reduce_max(x, {0}));
+  g.output("most", max(x, {0}));
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
   const schedule::PhaseSchedule& phase = made.schedules[0].phases[0];
@@ -283,7 +286,7 @@ TEST_CASE("a costly op of columns is computed once by each block", "[stitch][emu
 TEST_CASE("a donated output stays in place where a regional kernel would copy it", "[stitch]") {
   Graph g("donated");
   const Tensor h = g.input("h", f32, {64, 20, 36});
-  const Tensor most = reduce_max(sum(h, {2}), {1});
+  const Tensor most = max(sum(h, {2}), {1});
   g.output("y", h * broadcast_in_dim(most, {64, 20, 36}, {0}), h);
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.partition.in_place.choices.size() == 1);

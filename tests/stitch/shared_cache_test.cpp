@@ -17,8 +17,8 @@ namespace {
 Graph two_values(const Dim& n, Graph g = Graph("two_values"), DType dtype = f32) {
   const Tensor x = g.input("x", dtype, {300, n}), z = g.input("z", dtype, {300, n + 1});
   const Tensor both = exp(convert(x, f32) * 0.1) + convert(slice(z, 1, 1, n + 1), f32);
-  const Tensor centred = both - mean(both, {1}, true);
-  g.output("y", centred * rsqrt(mean(centred * centred, {1}, true) + 1e-5));
+  const Tensor centred = both - mean(both, {1}, {.keep_dims = true});
+  g.output("y", centred * rsqrt(mean(centred * centred, {1}, {.keep_dims = true}) + 1e-5));
   g.output("position", argmax(both, 1));
   return g;
 }

@@ -18,8 +18,8 @@ namespace {
 Graph normalised(std::int64_t rows, std::int64_t columns) {
   Graph g("normalised");
   const Tensor x = g.input("x", f32, {rows, columns});
-  const Tensor average = mean(x, {1}, true), apart = x - average;
-  const Tensor variance = mean(apart * apart, {1}, true);
+  const Tensor average = mean(x, {1}, {.keep_dims = true}), apart = x - average;
+  const Tensor variance = mean(apart * apart, {1}, {.keep_dims = true});
   g.output("y", apart * rsqrt(variance + 1e-5));
   g.output("mean", average);
   g.output("position", argmax(x, 1));
@@ -158,7 +158,7 @@ TEST_CASE("without any one of its barriers a kernel of split rows or of phases f
           "[stitch][emulated]") {
   Graph phases("phases");
   const Tensor x = phases.input("x", f32, {50, 40});
-  phases.output("y", sum(x / sum(x, {0}, true), {1}));
+  phases.output("y", sum(x / sum(x, {0}, {.keep_dims = true}), {1}));
   CHECK(check_barriers(normalised(5, 9000), "tiny3", {}) >= 2);
   CHECK(check_barriers(phases, "tiny3", {.stitch = Stitch::no_merge}) >= 2);
 }
@@ -230,7 +230,7 @@ TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipelin
   Graph g("twice");
   for (const char* name : {"a", "b"}) {
     const Tensor x = g.input(name, f32, {50, 40});
-    g.output(std::string(name) + "_y", sum(x / sum(x, {0}, true), {1}));
+    g.output(std::string(name) + "_y", sum(x / sum(x, {0}, {.keep_dims = true}), {1}));
   }
   // With layer 3 they would be one group, and one kernel.
   const Compiled both = compiled(g, "h200", {.layers = 2, .stitch = Stitch::no_merge});

@@ -73,7 +73,7 @@ TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind t
           "[stitch][emulated]") {
   Graph g("columns");
   const Tensor x = g.input("x", f16, {37, 72}), whole = convert(x, f32);
-  const Tensor largest = reduce_max(-whole, {0}), total = sum(whole, {0});
+  const Tensor largest = max(-whole, {0}), total = sum(whole, {0});
   g.output("largest", -largest);
   g.output("mean", convert(total * 0.25f + largest, f16));
   g.output("position", argmax(whole, 0));

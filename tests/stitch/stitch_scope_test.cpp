@@ -80,9 +80,9 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
          g.output("y", x - sqrt(reshape(sum(x, {1}), {64, 1}) + 1));
        }},
       {"reductions of rows, then of columns", 1,
-       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {1}, true), {0})); }},
+       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {1}, {.keep_dims = true}), {0})); }},
       {"reductions of columns, then of rows", 2,
-       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {0}, true), {1})); }},
+       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {0}, {.keep_dims = true}), {1})); }},
       {"reductions of columns and of rows, neither of the other", 1,
        [](Graph& g, const Tensor& x) {
          g.output("columns", sqrt(sum(x, {0})));
@@ -90,12 +90,12 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
        }},
       {"a column's sum, for each of its elements", 2,
        [](Graph& g, const Tensor& x) {
-         const Tensor e = exp(x - reduce_max(x, {1}, true));
-         g.output("y", e / sum(e, {0}, true));
+         const Tensor e = exp(x - max(x, {1}, {.keep_dims = true}));
+         g.output("y", e / sum(e, {0}, {.keep_dims = true}));
        }},
       {"rows and columns as rows of another reduction", 2,
        [](Graph& g, const Tensor& x) {
-         g.output("y", broadcast_in_dim(sum(x, {0}), {64, 64}, {0}) - sum(x, {1}, true));
+         g.output("y", broadcast_in_dim(sum(x, {0}), {64, 64}, {0}) - sum(x, {1}, {.keep_dims = true}));
        }},
       {"columns of rows of any length", 2,
        [](Graph& g, const Tensor&) {
@@ -105,39 +105,42 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
        }},
       {"columns of which one reduces a dim of extent 1 as well", 1,
        [](Graph& g, const Tensor&) {
-         const Tensor x = g.input("few", f32, {2, 1, 2}), y = broadcast_to(sum(x, {2}, true), {2, 1, 2});
+         const Tensor x = g.input("few", f32, {2, 1, 2}),
+                      y = broadcast_to(sum(x, {2}, {.keep_dims = true}), {2, 1, 2});
          g.output("sums", sum(y, {0, 1}));
          g.output("products", prod(y, {0}));
        }},
       {"a value of the row, stored", 1,
        [](Graph& g, const Tensor& x) {
-         const Tensor m = sqrt(sum(x * x, {1}, true));
+         const Tensor m = sqrt(sum(x * x, {1}, {.keep_dims = true}));
          g.output("y", x / m);
          g.output("m", m);
        }},
       {"another element of a stored value", 2,
        [](Graph& g, const Tensor& x) {
-         const Tensor e = exp(x / sum(x, {1}, true));
+         const Tensor e = exp(x / sum(x, {1}, {.keep_dims = true}));
          g.output("e", e);
          g.output("y", reverse(e, {1}));
        }},
       {"one row of what the rows make, for all rows", 2,
        [](Graph& g, const Tensor& x) {
-         const Tensor e = x / sum(x, {1}, true);
+         const Tensor e = x / sum(x, {1}, {.keep_dims = true});
          g.output("y", x - broadcast_to(slice(e, 0, 1, 2), {64, 64}));
        }},
       {"halves of each row that the row makes, exchanged", 1,
        [](Graph& g, const Tensor& x) {
-         const Tensor e = x / sum(x, {1}, true);
+         const Tensor e = x / sum(x, {1}, {.keep_dims = true});
          g.output("y", x - concat({slice(e, 1, 32, 64), slice(e, 1, 0, 32)}, 1));
        }},
       {"rows that the rows make, exchanged", 2,
        [](Graph& g, const Tensor& x) {
-         const Tensor e = x / sum(x, {1}, true);
+         const Tensor e = x / sum(x, {1}, {.keep_dims = true});
          g.output("y", x - concat({slice(e, 0, 32, 64), slice(e, 0, 0, 32)}, 0));
        }},
       {"a scan of what is reduced", 2,
-       [](Graph& g, const Tensor& x) { g.output("y", cumulative_sum(x / sum(x, {1}, true), 1)); }},
+       [](Graph& g, const Tensor& x) {
+         g.output("y", cumulative_sum(x / sum(x, {1}, {.keep_dims = true}), 1));
+       }},
       {"results of one shape", 1,
        [](Graph& g, const Tensor& x) {
          const Tensor e = exp(x) * g.input("z", f32, {64, 64});
@@ -152,8 +155,9 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
 }
 
 TEST_CASE("reductions that wait for none of each other share a pass", "[stitch][schedule]") {
-  const CutGraph both(of_square(
-      [](Graph& g, const Tensor& x) { g.output("y", (x - reduce_max(x, {1}, true)) / sum(x, {1}, true)); }));
+  const CutGraph both(of_square([](Graph& g, const Tensor& x) {
+    g.output("y", (x - max(x, {1}, {.keep_dims = true})) / sum(x, {1}, {.keep_dims = true}));
+  }));
   REQUIRE(both.segments() == 1);
   std::vector<int> passes;
   for (const Stage& stage : both.last().stages) passes.push_back(stage.pass);
@@ -173,7 +177,7 @@ TEST_CASE("what passes cache", "[stitch][schedule]") {
   // A column's factor is loaded again: it is small, and the same for all rows.
   CHECK(cached(of_square([](Graph& g, const Tensor& x) {
           const Tensor scale = g.parameter("scale", f32, {64});
-          g.output("y", x * scale / sum(x * scale, {1}, true));
+          g.output("y", x * scale / sum(x * scale, {1}, {.keep_dims = true}));
         })).find("%scale") == std::string::npos);
 }
 
@@ -208,7 +212,7 @@ TEST_CASE("rows of unknown length are cached where the longest is not far from t
 TEST_CASE("a kernel that would leave the device idle stays apart, with the numbers", "[stitch][partition]") {
   Graph g("few");
   const Tensor x = g.input("x", f32, {2, 1 << 22});
-  g.output("y", exp(x - reduce_max(x, {1}, true)));
+  g.output("y", exp(x - max(x, {1}, {.keep_dims = true})));
   const CutGraph cut(g);
   CHECK(cut.segments() == 2);
   REQUIRE(cut.partition.refusals.size() == 1);
@@ -266,7 +270,7 @@ TEST_CASE("kernels of many stages wait for none of each other in a circle", "[st
     for (int i = 0; i < 120; ++i) {
       const Tensor a = any(), b = any();
       const std::int64_t axis = random() % 4 == 0 ? 0 : 1;
-      values.push_back(random() % 3 == 0 ? a / (sum(abs(b), {axis}, true) + 1) : tanh(a) * b);
+      values.push_back(random() % 3 == 0 ? a / (sum(abs(b), {axis}, {.keep_dims = true}) + 1) : tanh(a) * b);
     }
     g.output("y", values.back());
     const CutGraph cut(g);  // verified: what a segment reads is made before

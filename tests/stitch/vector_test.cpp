@@ -1,5 +1,6 @@
 // Elements side by side in a thread, and several rows a warp: where they fit, what they move, and that they
 // answer right. SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ int widest(const std::function<Tensor(Graph&)>& fill) {
 /// Two passes over rows, and a result of one value a row.
 Graph normalised(const Dim& rows, std::int64_t columns, DType dtype, Graph g = Graph("normalised")) {
   const Tensor x = g.input("x", dtype, {rows, columns}), w = g.parameter("w", dtype, {columns});
-  const Tensor value = convert(x, f32), total = sum(value * value, {1}, true);
+  const Tensor value = convert(x, f32), total = sum(value * value, {1}, {.keep_dims = true});
   g.output("y", convert(value / total * convert(w, f32), dtype));
   g.output("position", argmax(value, 1));
   return g;
@@ -118,7 +119,7 @@ TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
   const auto of = [](auto columns_of) {
     Graph g("short");
     const Tensor x = g.input("x", f32, {1 << 20, columns_of(g)});
-    g.output("y", x / sum(x, {1}, true));
+    g.output("y", x / sum(x, {1}, {.keep_dims = true}));
     return defaults(g);
   };
   const Choices late = of([](Graph& g) { return g.dim("N", {.min = 0, .max = 1 << 20, .hint = 1}); });
@@ -135,8 +136,8 @@ TEST_CASE("a long row has no more threads than have something to do in its last 
   const auto of = [](std::int64_t columns, DType dtype) {
     Graph g("long");
     const Tensor x = g.input("x", dtype, {100000, columns}), value = convert(x, f32);
-    const Tensor total = sum(value, {1}, true), part = value / total;
-    g.output("y", convert(part / sum(part * part, {1}, true) - value / -total, dtype));
+    const Tensor total = sum(value, {1}, {.keep_dims = true}), part = value / total;
+    g.output("y", convert(part / sum(part * part, {1}, {.keep_dims = true}) - value / -total, dtype));
     return defaults(g);
   };
   // 2816 vectors of 4: eight steps of 352 threads, not seven and a third of 384.

@@ -15,7 +15,7 @@ inline Graph branches(int count = 3) {
   Tensor total = x;
   for (int i = 0; i < count; ++i) {
     const Tensor e = exp(slice(x, 1, 0, 64 - i) * (i + 2));
-    total = total + sum(e / sum(e, {0}, true), {1}, true);
+    total = total + sum(e / sum(e, {0}, {.keep_dims = true}), {1}, {.keep_dims = true});
   }
   g.output("y", total);
   return g;

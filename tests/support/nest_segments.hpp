@@ -24,8 +24,9 @@ inline std::vector<NestPhase> nest_segments(std::int64_t rows = 37, std::int64_t
   };
   add("softmax", true, [](Graph& g, const Tensor& x) { g.output("y", softmax(x)); });
   add("layer_norm", true, [&](Graph& g, const Tensor& x) {
-    const Tensor gamma = g.input("gamma", f32, {columns}), average = mean(x, {1}, true), apart = x - average;
-    const Tensor scale = rsqrt(mean(apart * apart, {1}, true) + 1e-5);
+    const Tensor gamma = g.input("gamma", f32, {columns}), average = mean(x, {1}, {.keep_dims = true}),
+                 apart = x - average;
+    const Tensor scale = rsqrt(mean(apart * apart, {1}, {.keep_dims = true}) + 1e-5);
     g.output("y", apart * scale * gamma);
     g.output("mean", average);
     g.output("scale", scale);
@@ -41,7 +42,8 @@ inline std::vector<NestPhase> nest_segments(std::int64_t rows = 37, std::int64_t
     const Tensor scaled = dy * gamma;
     g.output("dgamma", sum(dy * x, {0}));
     g.output("dbeta", sum(dy, {0}));
-    g.output("dx", scaled - mean(scaled, {1}, true) - x * mean(scaled * x, {1}, true));
+    g.output("dx", scaled - mean(scaled, {1}, {.keep_dims = true}) -
+                       x * mean(scaled * x, {1}, {.keep_dims = true}));
   });
   add("cumsum", false, [](Graph& g, const Tensor& x) { g.output("y", cumulative_sum(x, 1)); });
   add("elements", false, [&](Graph& g, const Tensor& x) {

@@ -85,7 +85,7 @@ inline Graph softmax_backward(DType dtype, std::int64_t rows, std::int64_t colum
   Graph g("softmax_backward");
   const Tensor y = wide(g.input("y", dtype, {rows, columns})),
                dy = wide(g.input("dy", dtype, {rows, columns}));
-  g.output("dx", convert(y * (dy - sum(y * dy, {1}, true)), dtype));
+  g.output("dx", convert(y * (dy - sum(y * dy, {1}, {.keep_dims = true})), dtype));
   return g;
 }
 
@@ -95,10 +95,12 @@ inline Graph layer_norm_backward(DType dtype, std::int64_t rows, std::int64_t co
   const Tensor x = wide(g.input("x", dtype, {rows, columns})),
                dy = wide(g.input("dy", dtype, {rows, columns}));
   const Tensor gamma = wide(g.parameter("gamma", dtype, {columns}));
-  const Tensor centred = x - mean(x, {1}, true);
-  const Tensor scale = rsqrt(mean(centred * centred, {1}, true) + 1e-5);
+  const Tensor centred = x - mean(x, {1}, {.keep_dims = true});
+  const Tensor scale = rsqrt(mean(centred * centred, {1}, {.keep_dims = true}) + 1e-5);
   const Tensor normal = centred * scale, d = dy * gamma;
-  g.output("dx", convert(scale * (d - mean(d, {1}, true) - normal * mean(d * normal, {1}, true)), dtype));
+  g.output("dx", convert(scale * (d - mean(d, {1}, {.keep_dims = true}) -
+                                  normal * mean(d * normal, {1}, {.keep_dims = true})),
+                         dtype));
   g.output("dgamma", convert(sum(dy * normal, {0}), dtype));
   g.output("dbeta", convert(sum(dy, {0}), dtype));
   return g;
@@ -126,8 +128,8 @@ inline Graph group_norm(DType dtype, std::int64_t rows, std::int64_t columns) {
   const Tensor x = wide(g.input("x", dtype, {16, rows, 4, channels}));
   const Tensor gamma = wide(g.parameter("gamma", dtype, {4, channels}));
   const Tensor beta = wide(g.parameter("beta", dtype, {4, channels}));
-  const Tensor centred = x - mean(x, {1, 3}, true);
-  const Tensor variance = mean(centred * centred, {1, 3}, true);
+  const Tensor centred = x - mean(x, {1, 3}, {.keep_dims = true});
+  const Tensor variance = mean(centred * centred, {1, 3}, {.keep_dims = true});
   g.output("y", convert(centred * rsqrt(variance + 1e-5) * gamma + beta, dtype));
   return g;
 }

@@ -36,7 +36,7 @@ fusec::Verdict checked(const Graph& graph, const runtime::HostTensor& x, const s
 Graph from_the_mean() {
   Graph g;
   const Tensor x = g.input("x", f32, {30, 100});
-  const Tensor d = x - mean(x, {1}, true);
+  const Tensor d = x - mean(x, {1}, {.keep_dims = true});
   g.output("above", d > 0.0F);
   g.output("part", d / d);
   g.output("sign", sign(d));
@@ -84,8 +84,8 @@ TEST_CASE("check: a difference that no rounding moves off 0 is 0", "[fusec]") {
 TEST_CASE("check: what a maximum cuts off is the same on any device", "[fusec]") {
   Graph g;
   const Tensor y = sum(g.input("x", f32, {40, 30, 20}), {2});
-  g.output("count", sum(convert(max(y, 0.0F) > 0.0F, i32), {1}));
-  g.output("saturated", sum(convert(max(min(y, 1.0F), -1.0F) == 1.0F, i32), {1}));
+  g.output("count", sum(convert(maximum(y, 0.0F) > 0.0F, i32), {1}));
+  g.output("saturated", sum(convert(maximum(minimum(y, 1.0F), -1.0F) == 1.0F, i32), {1}));
   auto x = runtime::HostTensor::make(f32, {40, 30, 20});
   runtime::random_fill(x, 3, "x", -1, 1);
   for (const double limit : {0.0, 1.0}) {
@@ -134,7 +134,7 @@ TEST_CASE("check: products that threads begin at 1 lose what one thread does not
 TEST_CASE("check: equal values are equal, however they are rounded", "[fusec]") {
   Graph g;
   const Tensor p = softmax(g.input("x", f32, {16, 40}), 1);
-  g.output("count", sum(convert(p >= reduce_max(p, {1}, true), i32), {1}));
+  g.output("count", sum(convert(p >= max(p, {1}, {.keep_dims = true}), i32), {1}));
   auto x = runtime::HostTensor::make(f32, {16, 40});
   runtime::random_fill(x, 3, "x", -2, 2);
   auto got = runtime::HostTensor::make(i32, {16});
@@ -291,8 +291,8 @@ TEST_CASE("check: elements that err far more than others do not hide those", "[f
   Graph g;  // a row of one value has a distance from its mean that is all error, which is divided by its own
             // size
   const Tensor x = g.input("x", f32, {64, 100});
-  const Tensor d = x - mean(x, {1}, true);
-  g.output("y", d * rsqrt(mean(d * d, {1}, true)));
+  const Tensor d = x - mean(x, {1}, {.keep_dims = true});
+  g.output("y", d * rsqrt(mean(d * d, {1}, {.keep_dims = true})));
   const auto value = [](std::int64_t i) { return i < 100 ? 0.1 : std::sin(static_cast<double>(i)); };
   const auto input = filled(f32, {64, 100}, value);
   auto got = runtime::HostTensor::make(f32, {64, 100});
@@ -348,7 +348,7 @@ TEST_CASE("check: one sum by two routes is 0 but for rounding", "[fusec]") {
   Graph g;
   const Tensor x = g.input("x", f32, {40, 32});
   const Tensor by_matmul = matmul(x, g.constant(f32, 1.0, {32, 1}));
-  g.output("zero", sum(x, {1}, true) - by_matmul);
+  g.output("zero", sum(x, {1}, {.keep_dims = true}) - by_matmul);
   auto values = runtime::HostTensor::make(f32, {40, 32});
   runtime::random_fill(values, 3, "x", -2, 2);
   const auto got = filled(f32, {40, 1}, [](std::int64_t i) { return i % 3 == 0 ? 0x1p-21 : 0; });
@@ -361,7 +361,7 @@ TEST_CASE("check: one sum by two routes is 0 but for rounding", "[fusec]") {
 TEST_CASE("check: two open decisions need not be alike", "[fusec]") {
   Graph g;
   const Tensor x = g.input("x", f32, {50, 2, 100});
-  const Tensor above = sum(x - mean(x, {2}, true), {2}) > 0.0F;
+  const Tensor above = sum(x - mean(x, {2}, {.keep_dims = true}), {2}) > 0.0F;
   g.output("differ", reshape(slice(above, 1, 0, 1) != slice(above, 1, 1, 2), {50}));
   const auto x_values =
       filled(f32, {50, 2, 100}, [](std::int64_t i) { return 1 / static_cast<double>(3 + i / 100); });
@@ -449,8 +449,8 @@ TEST_CASE("check: what no rounding takes to 0 leaves no division by 0 open", "[f
   Graph g;
   const Tensor x = g.input("x", bf16, {4, 3});
   // Differences that err by more than the denominator, which is 1 or more, is off 0.
-  const Tensor e = exp(convert(x * x * x, f32) - reduce_max(convert(x * x * x, f32), {1}, true));
-  g.output("y", e / sum(e, {1}, true));
+  const Tensor e = exp(convert(x * x * x, f32) - max(convert(x * x * x, f32), {1}, {.keep_dims = true}));
+  g.output("y", e / sum(e, {1}, {.keep_dims = true}));
   const auto values =
       filled(bf16, {4, 3}, [](std::int64_t i) { return 6 + 0.01 * static_cast<double>(i % 3); });
   const fusec::Verdict verdict =

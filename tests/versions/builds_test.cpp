@@ -37,7 +37,7 @@ Graph attention(std::int64_t most_batches = 64, std::int64_t most_tokens = 256) 
     return transpose(reshape(all, {b, t, 2, 16}), {0, 2, 1, 3});
   };
   const Tensor q = heads("wq"), k = heads("wk"), v = heads("wv");
-  const Tensor scores = softmax(matmul(q, k, false, true) * 0.25F);
+  const Tensor scores = softmax(matmul(q, k, {.transpose_b = true}) * 0.25F);
   g.output("y", reshape(transpose(matmul(scores, v), {0, 2, 1, 3}), {b, t, 32}));
   return g;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <fuse/fuse.hpp>
 #include <set>
 
@@ -26,13 +27,13 @@ Graph rows(const char* name, const std::function<Tensor(const Tensor&)>& f, std:
 
 /// Runs the graph for each of the dims, as the options say; gives how many versions of the first table were
 /// taken, over all builds.
-std::size_t judged(const Graph& graph, const std::vector<fuzz::DimValues>& dims, fuzz::RunOptions options) {
+std::size_t judged(const Graph& graph, const std::vector<DimValues>& dims, fuzz::RunOptions options) {
   options.versions = 8;
   fuzz::Case judged = case_of(graph, options);
   judged.program.bindings = dims;
   const CompiledBuilds builds = fuzz::compiled(judged, "counted");
   std::set<std::pair<std::uint32_t, std::uint32_t>> taken;
-  for (const fuzz::DimValues& each : dims) {
+  for (const DimValues& each : dims) {
     const auto value = [&](const Dim& dim) {
       return dim.evaluate([&](std::string_view name) { return each.at(std::string(name)); });
     };
@@ -59,7 +60,7 @@ schedule::VersionTable always(std::uint32_t version, std::uint32_t versions, con
   return table;
 }
 
-const std::vector<fuzz::DimValues> shapes = {
+const std::vector<DimValues> shapes = {
     {{"M", 1}, {"N", 1}},      {{"M", 3}, {"N", 33000}}, {{"M", 200}, {"N", 7}},   {{"M", 4999}, {"N", 5}},
     {{"M", 70}, {"N", 1024}},  {{"M", 65}, {"N", 257}},  {{"M", 1}, {"N", 40000}}, {{"M", 5}, {"N", 4096}},
     {{"M", 17}, {"N", 4097}},  {{"M", 0}, {"N", 100}},   {{"M", 2}, {"N", 16385}}, {{"M", 257}, {"N", 64}},
@@ -77,7 +78,7 @@ TEST_CASE("versions: softmax of any shape", "[versions][emulated]") {
 TEST_CASE("versions: column sums and scans of any shape", "[versions][emulated]") {
   judged(rows("columns", [](const Tensor& x) { return sum(exp(x * 0.1F), {0}); }), shapes,
          {.profile = "h200"});
-  judged(rows("mean", [](const Tensor& x) { return x - mean(x, {1}, true); }), shapes,
+  judged(rows("mean", [](const Tensor& x) { return x - mean(x, {1}, {.keep_dims = true}); }), shapes,
          {.profile = "a100", .checked = true, .optimization = 0});
 }
 
@@ -92,7 +93,7 @@ TEST_CASE("versions: kernels that are taken for other dims than their table says
     Compiled forced = made;  // every walk leads there
     forced.plan.tables[0] = always(version, forced.plan.tables[0].versions, g.ir().nodes[0].type.dims[1]);
     const Executable executable = runtime::make_executable(g.ir(), forced, device);
-    for (const fuzz::DimValues& dims : shapes) {
+    for (const DimValues& dims : shapes) {
       if (dims.at("M") * dims.at("N") > 25'000 || dims.at("M") == 0) continue;
       const std::uint32_t right = schedule::version_for(made.plan.tables[0], [&](const Dim& dim) {
         return dim.evaluate([&](std::string_view name) { return dims.at(std::string(name)); });

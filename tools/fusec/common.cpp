@@ -46,7 +46,8 @@ std::string read_text(const std::string& file) {
 std::pair<std::string, std::string> split_assignment(std::string_view option, const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    user_error(ErrorCode::invalid_argument, fmt::format("{} {} is not NAME=VALUE", option, in_quotes(text)));
+    user_error(ErrorCode::invalid_argument, fmt::format("{} {} is not NAME=VALUE", option, in_quotes(text)),
+               fmt::format("as in {} {}", option, option == "--dim" ? "B=64" : "x=x.npy"));
   }
   return {text.substr(0, at), text.substr(at + 1)};
 }
@@ -60,10 +61,12 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       user_error(ErrorCode::invalid_argument,
-                 fmt::format("--dim {}: {} is not an integer", in_quotes(text), in_quotes(digits)));
+                 fmt::format("--dim {}: {} is not an integer", in_quotes(text), in_quotes(digits)),
+                 fmt::format("as in --dim {}=64", name));
     }
     if (!values.emplace(name, value).second) {
-      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", in_quotes(name)));
+      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", in_quotes(name)),
+                 "give each dim one value");
     }
   }
   values.insert(inferred.begin(), inferred.end());

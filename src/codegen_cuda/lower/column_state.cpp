@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <set>
 
 #include "codegen_cuda/lower/row_loops.hpp"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <map>
+
 #include "codegen_cuda/lower/row_loops.hpp"
 
 namespace fuse::codegen {

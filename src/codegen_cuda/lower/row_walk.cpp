@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <unordered_set>
 
 #include "codegen_cuda/lower/row_loops.hpp"

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fuse/executable.hpp>
 #include <fuse/graph.hpp>
+#include <fuse/session.hpp>
 #include <span>
 
 #include "compile/cache/disk_cache.hpp"
@@ -121,7 +121,7 @@ Diagnosis diagnose() {
   Diagnosis d;
   d.version = FUSE_COMPILER_VERSION;
   d.directories.push_back({"temporary", temporary_directory(), directory_state(temporary_directory()),
-                           "kernels of the emulated device are built there"});
+                           "kernels of the cpu and the emulated device are built there"});
   diagnose_cache(d);
   try_device(d, "reference", [] { return Device::reference(); });
   diagnose_emulated(d);

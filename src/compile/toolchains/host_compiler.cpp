@@ -211,7 +211,8 @@ void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& fol
   }
   throw Error({.kind = ErrorKind::internal,
                .code = ErrorCode::internal,
-               .message = fmt::format("{} rejected the kernels:\n{}", path_, complaint)});
+               .message = fmt::format("{} rejected the kernels:\n{}", path_, complaint),
+               .hint = "set FUSE_CXX to g++ 12 or clang++ 16, or newer; where it is one, report this"});
 }
 
 std::vector<std::vector<char>> HostCompiler::build(const std::vector<std::string>& texts,

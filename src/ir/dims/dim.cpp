@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <fuse/dim.hpp>
 #include <fuse/error.hpp>
 #include <numeric>
@@ -537,7 +538,7 @@ std::vector<Dim> Dim::symbols() const {
   return result;
 }
 
-std::int64_t Dim::evaluate(const std::function<std::int64_t(std::string_view)>& of) const {
+std::int64_t Dim::evaluate(detail::FunctionRef<std::int64_t(std::string_view)> of) const {
   if (!poly_) return constant_;
   return rebuild(*this, [&](const Atom& atom) -> Dim { return of(atom->name); }).constant();
 }
@@ -546,7 +547,7 @@ Dim Dim::substitute(std::string_view name, const Dim& by) const {
   return substitute([&](std::string_view symbol) { return symbol == name ? &by : nullptr; });
 }
 
-Dim Dim::substitute(const std::function<const Dim*(std::string_view)>& of) const {
+Dim Dim::substitute(detail::FunctionRef<const Dim*(std::string_view)> of) const {
   if (!poly_) return *this;
   return rebuild(*this, [&](const Atom& atom) {
     const Dim* by = of(atom->name);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <fuse/error.hpp>
 #include <map>
 #include <string_view>

@@ -40,9 +40,13 @@ std::string nearest_op(std::string_view name) {
 class Parser {
  public:
   Parser(std::string_view text, const std::string& file)
-      : lexer_(text, file), here_(file, 1), values_(text.size()) {}
+      : text_(text), lexer_(text, file), here_(file, 1), values_(text.size()) {}
 
   Graph run() {
+    if (text_.starts_with("fuseplan")) {
+      lexer_.fail_at(0, "this is a saved plan, and no graph", ErrorCode::parse,
+                     "Executable::load runs it, or fuse_compiler_plan_load from C");
+    }
     lexer_.expect("graph", "at the start");
     lexer_.expect("@", "before the graph's name");
     graph_.name = lexer_.take_name("the graph's name");
@@ -584,6 +588,7 @@ class Parser {
     if (code != ErrorCode::ok) lexer_.fail_at(at, std::move(message), code, std::move(hint));
   }
 
+  const std::string_view text_;
   Lexer lexer_;
   Graph graph_;
   SourceLocation here_;

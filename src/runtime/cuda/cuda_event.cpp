@@ -1,4 +1,6 @@
 // Events and captured graphs of the cuda device. SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
 #include "runtime/cuda/cuda_backend.hpp"
 
 namespace fuse::runtime {

@@ -16,7 +16,8 @@ void check_range(const ir::Symbol& symbol, std::int64_t value) {
   if (symbol.range.min <= value && value <= symbol.range.max) return;
   throw Error({.code = ErrorCode::invalid_extent,
                .message = fmt::format("dim {} = {} is outside of its range [{}, {}]", symbol.name, value,
-                                      symbol.range.min, symbol.range.max)});
+                                      symbol.range.min, symbol.range.max),
+               .hint = "give a value in the range, or declare a larger one with Graph::dim"});
 }
 
 void check_known(const Signature& signature, const DimValues& values) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <fuse/error.hpp>
 #include <fuse/weights.hpp>
 #include <map>

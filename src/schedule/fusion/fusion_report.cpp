@@ -101,7 +101,7 @@ std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& 
 std::string_view would_change(Reason reason) {
   switch (reason) {
     case Reason::no_rule:
-      return "a row of the rule table for these classes; fuse's own rules have more rows than the paper's";
+      return "a row of the rule table for these classes; --partition fuse has more rows than apollo";
     case Reason::layer_off:
       return "selecting the layer of the row with --layers";
     case Reason::loop_dims:

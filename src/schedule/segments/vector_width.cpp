@@ -2,6 +2,7 @@
 #include "schedule/segments/vector_width.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>

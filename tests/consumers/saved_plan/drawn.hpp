@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <fuse/executable.hpp>
+#include <fuse/session.hpp>
 #include <vector>
 
 inline std::uint64_t run_on_drawn(const fuse::Executable& executable) {

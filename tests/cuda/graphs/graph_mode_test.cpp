@@ -378,7 +378,7 @@ TEST_CASE("automatic is a graph where the cost model expects it to pay", "[cuda]
   CHECK(mode(branches(4), Device::cuda()) == ExecutionMode::graph);
   Graph large("large");  // the host is far ahead of the device
   const Tensor x = large.input("x", f32, {1 << 15, 1 << 15});
-  large.output("y", sum(x / sum(x, {1}, true), {0}));
+  large.output("y", sum(x / sum(x, {1}, {.keep_dims = true}), {0}));
   CHECK(mode(large, Device::cuda()) == ExecutionMode::streams);
   CHECK(mode(branches(4), Device::reference()) == ExecutionMode::streams);
   CHECK(to_string(ExecutionMode::automatic) == "automatic");

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <fuse/device.hpp>
 #include <limits>
 #include <sstream>

@@ -379,7 +379,7 @@ void make_compound(GrowingGraph& g, DType dtype) {
       const Dim length = g.random.between(1, 9), width = g.random.between(1, 8);
       const std::vector<Dim> dims = {g.random.between(1, 2), g.random.between(1, 3), length, width};
       const Tensor q = g.of_type(dtype, dims), k = g.of_type(dtype, dims), v = g.of_type(dtype, dims);
-      attention(q, k, v, g.random.chance(0.5));
+      attention(q, k, v, {.causal = g.random.chance(0.5)});
       return;
     }
     case 9: {
@@ -389,7 +389,7 @@ void make_compound(GrowingGraph& g, DType dtype) {
       return;
     }
     case 10:
-      mean(x, {axis_of(g.random, x)}, g.random.chance(0.5));
+      mean(x, {axis_of(g.random, x)}, {.keep_dims = g.random.chance(0.5)});
       return;
     default:
       // The operators: f16 and bf16 are converted, computed and converted back.
@@ -402,10 +402,10 @@ void make_compound(GrowingGraph& g, DType dtype) {
           x* y;
           return;
         case 2:
-          max(x, y);
+          maximum(x, y);
           return;
         default:
-          sum(x, {axis_of(g.random, x)}, g.random.chance(0.5));
+          sum(x, {axis_of(g.random, x)}, {.keep_dims = g.random.chance(0.5)});
       }
   }
 }

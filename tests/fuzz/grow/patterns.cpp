@@ -21,14 +21,14 @@ Tensor moved(GrowingGraph& g, const Tensor& x) {
     case 1:
       return abs(x);
     case 2:
-      return max(x, g.of_type(x.dtype(), x.dims()));
+      return maximum(x, g.of_type(x.dtype(), x.dims()));
     default:
       return x + g.of_type(x.dtype(), x.dims());
   }
 }
 
 Tensor reduced(GrowingGraph& g, const Tensor& x, const std::vector<std::int64_t>& dims) {
-  return g.random.chance(0.5) ? sum(x, dims) : reduce_max(x, dims);
+  return g.random.chance(0.5) ? sum(x, dims) : max(x, dims);
 }
 
 /// What a program does with a row: one, two or three passes over it.
@@ -48,7 +48,7 @@ void walk_rows(GrowingGraph& g, const Tensor& x) {
       rms_norm(x, g.of_type(x.dtype(), {x.dim(last)}));
       return;
     default:
-      x - mean(x, {last}, true);
+      x - mean(x, {last}, {.keep_dims = true});
   }
 }
 
@@ -80,7 +80,7 @@ void cross_donations(GrowingGraph& g) {
   const DType dtype = g.random.pick({f32, f32, f64, f16, bf16, i32, i64});
   const std::vector<Dim> dims = g.shape(1);
   const Tensor x = g.input(dtype, dims), y = g.input(dtype, dims);
-  Tensor a = max(x, y), b = x + y;
+  Tensor a = maximum(x, y), b = x + y;
   if (g.random.chance(0.3)) a = reverse(a, {0});
   if (g.random.chance(0.3)) b = reverse(b, {0});
   if (g.random.chance(0.4)) a = updated(g, x, y);
@@ -121,7 +121,7 @@ void read_in_strides(GrowingGraph& g) {
     const Tensor flat = g.input(dtype, {rows, heads * width});
     keys = transpose(reshape(flat, {rows, heads, width}), {1, 0, 2});
   }
-  matmul(query, keys, false, true);
+  matmul(query, keys, {.transpose_b = true});
 }
 
 /// What parameters alone determine, and a GEMM reads.
@@ -214,7 +214,7 @@ void unroll_over_slices(GrowingGraph& g) {
     const std::int64_t start = t * apart;
     const Tensor part = reshape(slice(x, static_cast<std::int64_t>(axis), start, start + 1), {rows, n});
     const Tensor sum = part + matmul(h, u);
-    h = kind == 0 ? tanh(sum) : kind == 1 ? softmax(sum, 1) : sum - mean(sum, {1}, true);
+    h = kind == 0 ? tanh(sum) : kind == 1 ? softmax(sum, 1) : sum - mean(sum, {1}, {.keep_dims = true});
   }
 }
 
@@ -280,7 +280,7 @@ void walk_vectors(GrowingGraph& g) {
       x = moved(g, moved(g, x));
       break;
     case 1:
-      x / sum(abs(x) + 1, {1}, true);
+      x / sum(abs(x) + 1, {1}, {.keep_dims = true});
       break;
     default:
       walk_rows(g, x);
@@ -301,7 +301,7 @@ void walk_rows_and_columns(GrowingGraph& g) {
   const DType dtype = g.random.pick({f32, f32, f16, bf16});
   const std::vector<Dim> dims = {g.random.between(2, 40), g.random.between(2, 120)};
   const Tensor x = g.input(dtype, dims), dy = g.input(dtype, dims);
-  const Tensor by_rows = sum(x * dy, {1}, true);
+  const Tensor by_rows = sum(x * dy, {1}, {.keep_dims = true});
   x - by_rows;
   reduced(g, dy, {0});
   if (g.random.chance(0.6)) sum(dy * (x - by_rows), {0});
@@ -315,7 +315,7 @@ void stand_beside(GrowingGraph& g) {
     const Tensor x = g.input(dtype, dims);
     switch (g.random.between(0, 4)) {
       case 0:
-        x - reduce_max(x, {1}, true);
+        x - max(x, {1}, {.keep_dims = true});
         break;
       case 1:
         sum(x, {1});
@@ -358,7 +358,7 @@ void repeat_costly_values(GrowingGraph& g) {
                column = broadcast_in_dim(tanh(g.input(dtype, {dims[1]})), dims, {1});
   Tensor y = x + row;
   if (g.random.chance(0.6)) y = y * column;
-  if (g.random.chance(0.8)) y = y - sum(x * column, {1}, true);
+  if (g.random.chance(0.8)) y = y - sum(x * column, {1}, {.keep_dims = true});
   if (g.random.chance(0.3)) sum(y, {0});
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fuse/fuse.hpp>
+#include <map>
 #include <tuple>
 
 #include "compile/compile.hpp"

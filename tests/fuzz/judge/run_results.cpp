@@ -11,13 +11,11 @@ namespace {
 
 using runtime::HostTensor;
 
-fuse::DimValues of_dims(const DimValues& dims) { return {dims.begin(), dims.end()}; }
-
 class MovingRun {
  public:
   MovingRun(const Executable& executable, const DimValues& dims, bool graph_mode)
       : executable_(executable),
-        prepared_(executable.prepare(of_dims(dims))),
+        prepared_(executable.prepare(dims)),
         stream_(executable.device().stream()),
         workspace_(prepared_.workspace({graph_mode ? ExecutionMode::graph : ExecutionMode::streams})) {}
 

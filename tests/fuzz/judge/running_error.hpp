@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <fuse/dim_values.hpp>
 #include <map>
 #include <optional>
 #include <span>
@@ -23,8 +25,6 @@
 namespace fuse::fuzz {
 
 using runtime::ReferenceTensor;
-/// Values of the graph's symbols by name.
-using DimValues = std::map<std::string, std::int64_t, std::less<>>;
 
 /// A value of a graph with what a device may have in its place.
 struct Enclosure {

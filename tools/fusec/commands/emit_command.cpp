@@ -85,7 +85,8 @@ int execute(const EmitOptions& options) {
   const codegen::Source& source = compiled.stages.source;
   if (source.kernels.empty()) {
     user_error(ErrorCode::unsupported,
-               fmt::format("graph '{}' needs no kernel: there is nothing to emit", compiled.source.name));
+               fmt::format("graph '{}' needs no kernel: there is nothing to emit", compiled.source.name),
+               "fusec plan shows its steps");
   }
   std::optional<Cubin> cubin;
   if (options.cubin) {

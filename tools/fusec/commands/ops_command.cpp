@@ -64,7 +64,7 @@ constexpr std::string_view head = R"(<!-- SPDX-License-Identifier: Apache-2.0 --
 # The ops
 
 What `fusec ops` prints from the one op table, `include/fuse/ops.def`. The builder's functions and operators are in
-`fuse/graph.hpp`; compound functions, which open into these ops, in `fuse/functions.hpp`.
+`fuse/graph.hpp`; functions that open into these ops in [`fuse/nn`](functions.md).
 
 **Types.** f64 f32 f16 bf16 i64 i32 i8 u8 bool. All operands of an element-wise op have one type and one shape; the
 builder broadcasts. f16 and bf16 are storage: the builder converts them to f32, computes, and converts back, so each op

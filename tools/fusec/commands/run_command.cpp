@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fuse/executable.hpp>
 #include <fuse/numerics.hpp>
+#include <fuse/session.hpp>
 #include <limits>
 #include <map>
 

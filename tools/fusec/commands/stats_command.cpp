@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <fuse/executable.hpp>
+#include <fuse/session.hpp>
 #include <map>
 
 #include "compile/pipeline/pipeline.hpp"
@@ -39,8 +39,12 @@ void add_traffic(Json& json, const Traffic& traffic) {
 }
 
 Json to_json(const Stats& stats, const ir::Graph& graph, const std::string& profile, const DimValues& dims) {
-  Json json = {{"version", 1},        {"graph", graph.name},      {"target", profile},
-               {"dims", dims},        {"kernels", stats.kernels}, {"launches", stats.launches},
+  Json json = {{"version", 1},
+               {"graph", graph.name},
+               {"target", profile},
+               {"dims", std::map(dims.begin(), dims.end())},
+               {"kernels", stats.kernels},
+               {"launches", stats.launches},
                {"gemms", stats.gemms}};
   add_traffic(json, stats.traffic.large_values);
   json["costly_ops"] = stats.costly;

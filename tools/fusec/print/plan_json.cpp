@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "fusec/compiled_graph.hpp"
 #include "fusec/print/fusec_json.hpp"
 #include "schedule/fusion/fusion_report.hpp"
@@ -22,7 +24,7 @@ class Describer {
     json["version"] = 1;
     json["graph"] = graph();
     json["target"] = compiled_.target.name;
-    json["dims"] = compiled_.dims;
+    json["dims"] = std::map(compiled_.dims.begin(), compiled_.dims.end());
     if (compiled_.regions.each.size() > 1) {
       json["build"] = compiled_.build;
       json["builds"] = table(compiled_.regions.table);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <fuse/session.hpp>
 #include <utility>
 
 #include "compile/compile.hpp"

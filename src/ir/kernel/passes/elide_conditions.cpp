@@ -2,6 +2,7 @@
 #include "ir/kernel/passes/elide_conditions.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string>

@@ -2,6 +2,7 @@
 #include "ir/kernel/passes/hoist_invariants.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>

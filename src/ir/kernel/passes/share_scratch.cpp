@@ -2,6 +2,7 @@
 #include "ir/kernel/passes/share_scratch.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>

@@ -2,6 +2,7 @@
 #include "ir/kernel/passes/vectorise.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>

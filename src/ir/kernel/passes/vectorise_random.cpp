@@ -2,6 +2,7 @@
 #include "ir/kernel/passes/vectorise_random.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>

@@ -88,7 +88,7 @@ class Layers {
   std::map<std::string, fuse::Tensor> parameters_;
 };
 
-inline fuse::Tensor relu(const fuse::Tensor& x) { return fuse::max(x, 0); }
+inline fuse::Tensor relu(const fuse::Tensor& x) { return fuse::maximum(x, 0); }
 inline fuse::Tensor sigmoid(const fuse::Tensor& x) { return fuse::reciprocal(1 + fuse::exp(-x)); }
 
 /// Element `index` of an axis, which goes away.
@@ -96,17 +96,6 @@ inline fuse::Tensor at(const fuse::Tensor& x, std::int64_t axis, std::int64_t in
   std::vector<fuse::Dim> dims = x.dims();
   dims.erase(dims.begin() + axis);
   return fuse::reshape(fuse::slice(x, axis, index, index + 1), dims);
-}
-
-/// Values of equal shape behind one another, along a new first axis.
-inline fuse::Tensor stack(const std::vector<fuse::Tensor>& parts) {
-  std::vector<fuse::Tensor> rows;
-  for (const fuse::Tensor& part : parts) {
-    std::vector<fuse::Dim> dims = part.dims();
-    dims.insert(dims.begin(), 1);
-    rows.push_back(fuse::reshape(part, dims));
-  }
-  return fuse::concat(rows, 0);
 }
 
 }  // namespace example

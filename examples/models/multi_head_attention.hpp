@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "layers.hpp"
+#include "model_layers.hpp"
 
 namespace example {
 
