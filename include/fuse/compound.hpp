@@ -77,6 +77,8 @@ class FUSE_COMPILER_API Compound {
 
   /// The coordinate along `axis` at every element of a tensor of these dims; of an integer type, f32 or f64.
   Tensor iota(DType dtype, std::vector<Dim> dims, std::int64_t axis) const;
+  /// A number as a scalar tensor, which must be exact in an integer type.
+  Tensor constant(DType dtype, const Arg& number) const;
   /// The run-time value of a dim, in a floating or integer type.
   Tensor dim_size(const Dim& dim, DType dtype) const;
 

@@ -48,9 +48,10 @@ class FUSE_COMPILER_API Device {
  public:
   /// Options of the emulated device.
   struct Emulated {
-    std::string profile = "h200";  ///< whose attributes the scheduler sees: h200, a100, v100, tiny3, tiny2
-    bool checked = false;          ///< find bad accesses, races, divergent barriers; count bytes and sectors
-    int threads = 0;               ///< OS threads that run blocks; 0: one per core
+    /// Whose attributes the scheduler sees: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2.
+    std::string profile = "h200";
+    bool checked = false;  ///< find bad accesses, races, divergent barriers; count bytes and sectors
+    int threads = 0;       ///< OS threads that run blocks; 0: one per core
     std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
     BlockScheduling scheduling = BlockScheduling::greedy;  ///< who gets a free slot
     /// Level of the C++ compiler for the emitted kernels, 0 to 3: at 0 it takes a third of the time, for

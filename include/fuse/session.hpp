@@ -60,6 +60,13 @@ class FUSE_COMPILER_API Session {
   /// With the parameters of the model.
   explicit Session(const Bound& bound, const DimValues& dims = {}, const WorkspaceOptions& options = {});
 
+  /// Waits for the last run. A session that was moved from can be assigned to and destroyed.
+  ~Session();
+  /// Takes all of another session.
+  Session(Session&&) noexcept;
+  /// Waits for the last run of this session, then takes all of another one.
+  Session& operator=(Session&&) noexcept;
+
   /// The executable made ready for the dims of the session.
   const Prepared& prepared() const { return prepared_; }
 
@@ -75,7 +82,7 @@ class FUSE_COMPILER_API Session {
   /// As above, but the copy is work of the stream: the elements must stay as they are until the stream has
   /// passed it. A temporary that owns its elements does not compile.
   template <class C>
-  requires detail::ElementRange<std::remove_reference_t<C>>
+    requires detail::ElementRange<std::remove_reference_t<C>>
   void set(Stream& stream, std::string_view name, C&& elements) {
     static_assert(
         std::is_lvalue_reference_v<C> || detail::is_span<std::remove_cvref_t<C>>,
@@ -88,8 +95,9 @@ class FUSE_COMPILER_API Session {
 
   /// From now on the input or output is in this memory of the device, which is the caller's: at least as long
   /// as it needs, 16-byte aligned. An input counts as set. An output with a donor is where its donor is.
-  /// Throws unknown_name, buffer_size, misaligned; invalid_argument for a parameter and for an output with a
-  /// donor.
+  /// Where an input and an output have one name, it is the input. An output in it has no value until a run
+  /// makes one. Throws unknown_name, buffer_size, misaligned; invalid_argument for a parameter and for an
+  /// output with a donor.
   void use(std::string_view name, BufferView memory);
   /// As above, and keeps the buffer alive. Buffers of other sessions can be used, so that one step reads what
   /// another has written, without a copy.
@@ -133,6 +141,8 @@ class FUSE_COMPILER_API Session {
   std::size_t settable(std::string_view name, const HostData& elements) const;
   std::size_t any_slot(std::string_view name) const;
   void allocate(const WorkspaceOptions& options);
+  void forget(std::size_t place);
+  void check_device(const std::shared_ptr<runtime::Backend>& backend, std::string_view what) const;
   std::int64_t bytes_of(std::string_view output) const;
   void check_set(bool inputs) const;
   void enqueue(Stream& stream);
@@ -142,13 +152,13 @@ class FUSE_COMPILER_API Session {
   std::shared_ptr<const Bound::Impl> bound_;  ///< null: the parameters are the session's own
   Prepared prepared_;
   mutable Stream stream_;
-  std::vector<Buffer> buffers_;    ///< by slot; empty where the memory is the caller's, or the donor's
-  std::vector<BufferView> views_;  ///< by slot
-  std::vector<bool> set_;
+  std::vector<Buffer> buffers_;     ///< by slot; empty where the memory is the caller's, or the donor's
+  std::vector<BufferView> views_;   ///< by slot
+  std::vector<bool> set_;           ///< by slot: whether an input or a parameter has a value
+  mutable std::vector<bool> made_;  ///< by slot: whether an output has what a run made
   Workspace workspace_;
   Buffer packed_;
   mutable std::optional<Stream> in_flight_;  ///< the stream of a run that nobody has waited for
-  mutable bool ran_ = false;
   bool is_packed_ = false;
 };
 

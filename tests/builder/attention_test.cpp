@@ -111,9 +111,26 @@ TEST_CASE("attention says which numbers do not fit", "[builder][functions]") {
   Graph g;
   const Tensor q = g.input("q", f32, {2, 4, 3, 8}), three = g.input("three", f32, {2, 3, 5, 8});
   CHECK(error_of([&](auto& at) { at = here(), attention(q, three, three); }) ==
-        "HERE: attention(f32[2, 4, 3, 8], f32[2, 3, 5, 8], f32[2, 3, 5, 8]): the numbers of heads differ: 4 "
-        "and 3\n"
-        "  hint: check the order of the dims and of the arguments");
+        "HERE: attention(f32[2, 4, 3, 8], f32[2, 3, 5, 8], f32[2, 3, 5, 8]): the heads of q, 4, are not "
+        "known to be a "
+        "multiple of those of k, 3\n"
+        "  hint: heads that share keys and values stand together: 8 heads of q and 2 of k make groups of 4");
+  const Tensor k = g.input("k", f32, {2, 2, 5, 8}), ints = g.input("ints", i32, {3, 5}),
+               tall = g.input("tall", f32, {4, 5});
+  CHECK(code_of([&] { attention(q, k, k, {.mask = ints}); }) == ErrorCode::dtype_mismatch);
+  CHECK(error_of([&](auto& at) { at = here(), attention(q, k, k, {.mask = tall}); }) ==
+        "HERE: attention(f32[2, 4, 3, 8], f32[2, 2, 5, 8], f32[2, 2, 5, 8], f32[4, 5]): the mask does not "
+        "broadcast to "
+        "the scores, f32[2, 4, 3, 5]\n"
+        "  hint: a mask is [queries, keys], with heads and batch before them where they matter, or 1 for any "
+        "of these");
+  CHECK(code_of([&] { attention(q, k, k, {.offset = 2}); }) == ErrorCode::invalid_argument);
+  CHECK(code_of([&] { attention(q, k, k, {.causal = true, .offset = 1.5}); }) == ErrorCode::invalid_argument);
+  const Tensor real = g.input("real", f32, {});
+  CHECK(code_of([&] { attention(q, k, k, {.causal = true, .offset = real}); }) ==
+        ErrorCode::invalid_argument);
+  CHECK(attention(q, k, k, {.causal = true, .offset = std::int64_t{1} << 62}).type_string() ==
+        "f32[2, 4, 3, 8]");
 }
 
 TEST_CASE("cache_append writes at a position and keeps the rest", "[builder][functions]") {
@@ -128,6 +145,17 @@ TEST_CASE("cache_append writes at a position and keeps the rest", "[builder][fun
                        {"new", host(values, {1, 1, 1, width})},
                        {"position", integer(2)}}),
                expected);
+}
+
+TEST_CASE("cache_append takes what fits the cache", "[builder][functions]") {
+  Graph g;
+  const Tensor cache = g.input("cache", f32, {2, 1, 4, 3});
+  CHECK(code_of([&] {
+          cache_append(cache, g.input("a", f32, {1, 1, 1, 3}), 0);
+        }) == ErrorCode::shape_mismatch);
+  CHECK(code_of([&] {
+          cache_append(cache, g.input("b", f32, {2, 1, 1, 2}), 0);
+        }) == ErrorCode::shape_mismatch);
 }
 
 TEST_CASE("rope turns pairs by the position", "[builder][functions]") {

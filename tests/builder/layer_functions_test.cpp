@@ -171,6 +171,26 @@ TEST_CASE("one_hot is 0 everywhere for an index out of range", "[builder][functi
   require_near(run(g, {{"i", integers({2, -1, 4}, {3})}}), {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE("classes are counted beyond the type of the labels", "[builder][functions]") {
+  Graph g;
+  g.output("y", sum(one_hot(g.input("i", u8, {1}), 300, f64), 1));
+  ReferenceTensor five(u8, {1});
+  five.elements<std::int64_t>()[0] = 5;
+  require_near(run(g, {{"i", five.to_host()}}), {1});
+  Graph h;
+  h.output("y", cross_entropy(h.input("x", f64, {1, 600}) * 0, h.input("i", u8, {1})));
+  require_near(run(h, {{"i", five.to_host()}, {"x", host(wave(600), {1, 600})}}), {std::log(600.0)});
+}
+
+TEST_CASE("dropout takes numbers for its seed and offset, and var is not negative", "[builder][functions]") {
+  Graph g;
+  const Tensor x = g.input("x", f64, {3});
+  CHECK(dropout(x, 0.5, 42, 0).type_string() == "f64[3]");
+  CHECK(code_of([&] { dropout(x, 1.0, 42, 0); }) == ErrorCode::invalid_argument);
+  g.output("y", var(x, 0, {.correction = 5}));
+  CHECK(run(g, {{"x", host({1, 2, 4}, {3})}})[0] == inf);
+}
+
 TEST_CASE("tril and triu keep a triangle", "[builder][functions]") {
   const std::vector<double> x = wave(rows * width);
   for (const int diagonal : {-2, 0, 1}) {

@@ -154,6 +154,39 @@ TEST_CASE("session: memory of another session, in place", "[runtime][device]") {
   CHECK(error_of([&] { step.use("fersh", prefill.buffer("fresh")); }).starts_with("unknown-name"));
 }
 
+TEST_CASE("session: an output has a value only where a run made it", "[runtime]") {
+  const Device device = Device::reference();
+  Session run = compile(affine(), device).bind(affine_weights(1, 0)).session({{"B", 1}});
+  run.set("x", std::vector<float>(4, 2));
+  run.run();
+  run.use("y", device.allocate(16));
+  CHECK(error_of([&] { run.get<float>("y"); }).starts_with("unbound: output 'y'"));
+  run.run();
+  Session moved = std::move(run);
+  run = std::move(moved);
+  CHECK(run.get<float>("y") == std::vector<float>(4, 2));
+  CHECK(error_of([&] {
+          run.use("x", Device::reference().allocate(16));
+        }).starts_with("invalid-argument: the buffer is of another device"));
+}
+
+TEST_CASE("bound: dims that the weights have are given", "[runtime]") {
+  Graph g("symbolic");
+  const Dim n = g.dim("N"), m = g.dim("M");
+  const Tensor x = g.input("x", f32, {2, n}), w = g.parameter("w", f32, {n, m});
+  g.output("y", matmul(x, w));
+  const std::vector<float> values(24, 1);
+  WeightsBuilder weights;
+  weights.add("w", f32, {4, 6}, bytes_of(values));
+  const Bound model = compile(g, Device::reference()).bind(weights.build());
+  CHECK(error_of([&] {
+          model.session({{"N", 6}, {"M", 4}});
+        }) ==
+        "shape-mismatch: parameter 'w' of type f32[6, 4]: the weight of this name is f32[4, 6]\n"
+        "  hint: give the dims that the weights have");
+  CHECK(model.session({{"N", 4}, {"M", 6}}).prepared().bytes(1) == 96);
+}
+
 TEST_CASE("session: runs on a stream wait for nothing, and get waits for them", "[runtime][device]") {
   const Device device = test_device();
   const Bound model = compile(affine(), device).bind(affine_weights(3, 0));

@@ -45,7 +45,7 @@ struct AttentionOptions {
   /// known when the program runs. Without it, queries and keys have one length.
   std::optional<Arg> offset{};
   /// bool: where a query attends a key; or of a floating type: what is added to the scores. It broadcasts to
-  /// [batch, heads, queries, keys]. A query that may attend no key gets NaN.
+  /// [batch, heads, queries, keys], from the right. A query that may attend no key gets NaN.
   Tensor mask{};
   /// The factor of the scores; 1 / sqrt(width) if empty.
   std::optional<double> scale{};
@@ -57,7 +57,9 @@ struct AttentionOptions {
 /// before they meet v.
 inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const AttentionOptions& options = {}) {
   std::vector<Arg> args = {q, k, v};
-  if (options.mask.valid()) args.emplace_back(options.mask, q.at());
+  const bool masked = options.mask.valid(), moved = options.offset && !options.offset->is_number();
+  if (masked) args.emplace_back(options.mask, q.at());
+  if (moved) args.emplace_back(options.offset->tensor(), q.at());
   const Compound f("attention", std::move(args));
   const Tensor query = f.real(0), key = f.real(1), value = f.real(2);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -69,10 +71,28 @@ inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const Attentio
   }
   const Dim heads = query.dim(1), groups = key.dim(1);
   const bool grouped = heads != groups;
-  if (grouped && !proven_divisible(heads, groups)) f.check_equal("the numbers of heads", heads, groups);
+  if (grouped && (groups.is(0) || !proven_divisible(heads, groups))) {
+    f.fail(ErrorCode::shape_mismatch,
+           "the heads of q, " + heads.to_string() + ", are not known to be a multiple of those of k, " +
+               groups.to_string(),
+           "heads that share keys and values stand together: 8 heads of q and 2 of k make groups of 4");
+  }
   f.check_equal("the numbers of heads", groups, value.dim(1));
   f.check_equal("the widths of q and k", query.dim(3), key.dim(3));
   f.check_equal("the lengths of k and v", key.dim(2), value.dim(2));
+  if (options.offset && !options.causal) {
+    f.fail(ErrorCode::invalid_argument, "there is an offset, and no causal mask",
+           "set .causal = true as well");
+  }
+  if (moved && (f.tensor(f.size() - 1).rank() != 0 || !is_integer(f.tensor(f.size() - 1).dtype()))) {
+    f.fail(ErrorCode::invalid_argument,
+           "the offset is " + f.tensor(f.size() - 1).type_string() + ", and no scalar of an integer type",
+           "make it an input i64[]");
+  }
+  if (options.offset && !moved && (!options.offset->is_integer() || options.offset->integer() < 0)) {
+    f.fail(ErrorCode::invalid_argument, "the offset is no whole number of keys",
+           "it is the position of the first query among the keys");
+  }
   if (options.causal && !options.offset) {
     f.check_equal("the lengths of q and k, equal in causal attention,", query.dim(2), key.dim(2));
   }
@@ -93,24 +113,37 @@ inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const Attentio
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (options.causal) {
     const ScopeGuard part = f.part("mask");
-    const DType counter = key.dim(2).max() <= std::numeric_limits<std::int32_t>::max() ? i32 : i64;
+    const std::int64_t most = key.dim(2).max();
+    const DType counter = !options.offset && most <= std::numeric_limits<std::int32_t>::max() ? i32 : i64;
     Tensor row = f.iota(counter, scores.dims(), 2);
     const Tensor column = f.iota(counter, scores.dims(), 3);
-    if (options.offset && options.offset->is_number()) {
-      row = row + options.offset->integer();
+    // An offset beyond the keys hides none of them, as their number does.
+    if (moved) {
+      row = row + minimum(convert(f.tensor(f.size() - 1), i64), most);
     } else if (options.offset) {
-      row = row + convert(*options.offset, counter);
+      row = row + (options.offset->integer() < most ? options.offset->integer() : most);
     }
     scores = select(column <= row, scores, never);
   }
-  if (options.mask.valid()) {
+  if (masked) {
     const ScopeGuard part = f.part("mask");
     const Tensor mask = f.tensor(3);
-    if (mask.dtype() == boolean) {
-      scores = select(mask, scores, never);
-    } else {
-      scores = scores + f.widened(3);
+    if (mask.dtype() != boolean && !is_floating(mask.dtype())) {
+      f.fail(ErrorCode::dtype_mismatch, "the mask is " + mask.type_string(),
+             "a mask is bool, as mask != 0 is, or of a floating type, which is added");
     }
+    bool fits = mask.rank() <= 4;
+    for (std::int64_t i = 1; fits && i <= mask.rank(); ++i) {
+      const Dim own = mask.dim(-i), whole = scores.dim(-i);
+      fits = own.is(1) || own == whole || !own.is_constant() || !whole.is_constant();
+    }
+    if (!fits) {
+      f.fail(ErrorCode::shape_mismatch, "the mask does not broadcast to the scores, " + scores.type_string(),
+             "a mask is [queries, keys], with heads and batch before them where they matter, or 1 for any of "
+             "these");
+    }
+    const Tensor spread = broadcast_to(mask, scores.dims());
+    scores = mask.dtype() == boolean ? select(spread, scores, never) : scores + convert(spread, f.wide());
   }
   Tensor weights = f.rounded(softmax(scores));
   if (!grouped) return matmul(weights, value);
@@ -118,6 +151,8 @@ inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const Attentio
   return reshape(matmul(weights, value), {query.dim(0), heads, query.dim(2), value.dim(3)});
 }
 
+/// As earlier versions had it.
+/// As earlier versions had it.
 template <std::same_as<bool> B>
 [[deprecated("write attention(q, k, v, {.causal = true})")]] Tensor attention(const Arg& q, const Arg& k,
                                                                               const Arg& v, B causal) {
@@ -131,6 +166,9 @@ inline Tensor cache_append(const Arg& cache, const Arg& values, const Arg& posit
   const Compound f("cache_append", {cache, values, position});
   f.check_rank(0, 4);
   f.check_rank(1, 4);
+  f.check_equal("the batch extents", f.tensor(0).dim(0), f.tensor(1).dim(0));
+  f.check_equal("the numbers of heads", f.tensor(0).dim(1), f.tensor(1).dim(1));
+  f.check_equal("the widths", f.tensor(0).dim(3), f.tensor(1).dim(3));
   return dynamic_update_slice(f.tensor(0), f.tensor(1), {0, 0, position, 0});
 }
 
@@ -147,14 +185,27 @@ inline Tensor rope(const Arg& x, const Arg& positions, const RopeOptions& option
   const Tensor wide = f.widened(0);
   const std::int64_t last = f.axis(-1);
   const Dim width = wide.dim(last);
-  if (!width.is_constant() || width.constant() % 2 != 0) {
-    f.fail(ErrorCode::invalid_argument, "the last extent, " + width.to_string() + ", is no even number",
+  if (!width.is_constant() || width.constant() < 2 || width.constant() % 2 != 0) {
+    f.fail(ErrorCode::invalid_argument,
+           "the last extent, " + width.to_string() + ", is no even number from 2 on",
            "x is [.., width], and the width is known and even");
+  }
+  if (!(options.base > 0))
+    f.fail(ErrorCode::invalid_argument, "the base is not above 0", "the usual one is 10000");
+  const Tensor at = f.tensor(1);
+  bool fits = at.dtype() != boolean && at.rank() < wide.rank();
+  for (std::int64_t i = 1; fits && i <= at.rank(); ++i) {
+    const Dim own = at.dim(-i), whole = wide.dim(-i - 1);
+    fits = own.is(1) || own == whole || !own.is_constant() || !whole.is_constant();
+  }
+  if (!fits) {
+    f.fail(ErrorCode::shape_mismatch, "the positions do not broadcast to the dims of x before its last",
+           "for x [batch, heads, length, width] positions are [length], numbers of any type");
   }
   const std::int64_t half_width = width.constant() / 2;
   const double step = -2 * __builtin_log(options.base) / static_cast<double>(width.constant());
   const Tensor frequency = exp(f.iota(f.wide(), {half_width}, 0) * step);
-  const Tensor position = convert(unsqueeze(f.tensor(1), -1), f.wide());
+  const Tensor position = convert(unsqueeze(at, -1), f.wide());
   const Tensor angle = position * frequency;
   const Tensor cosine = cos(angle), sine = sin(angle);
   std::vector<Dim> dims = wide.dims();

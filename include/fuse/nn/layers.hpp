@@ -25,6 +25,15 @@ struct LinearOptions {
 
 namespace detail {
 
+/// The type to count classes in: an i8 would begin anew at 128.
+inline DType counter_for(DType index) { return size_of(index) < 4 ? i64 : index; }
+
+/// For the library itself.
+inline void check_share(const Compound& f, double p) {
+  if (p >= 0 && p < 1) return;
+  f.fail(ErrorCode::invalid_argument, "p is " + std::to_string(p), "p is the share to drop: 0 <= p < 1");
+}
+
 /// For the library itself.
 inline Tensor linear(const Compound& f, const LinearOptions& options) {
   const Tensor x = f.real(0), weight = f.real(1);
@@ -77,8 +86,9 @@ inline Tensor one_hot(const Arg& indices, const Dim& classes, DType dtype = f32)
   std::vector<Dim> dims = index.dims();
   dims.push_back(classes);
   const std::int64_t last = index.rank();
-  const Tensor each = f.iota(index.dtype(), dims, last);
-  return convert(each == along(index, each, last), dtype);
+  const DType counter = detail::counter_for(index.dtype());
+  const Tensor each = f.iota(counter, dims, last);
+  return convert(each == along(convert(index, counter), each, last), dtype);
 }
 
 /// Negative log-likelihood of labels [..] under logits [.., classes]: [..], f32 (f64 for f64). No reduction.
@@ -92,23 +102,24 @@ inline Tensor cross_entropy(const Arg& logits, const Arg& labels) {
     f.check_equal("extents of dim " + std::to_string(i), wide.dim(i), label.dim(i));
   }
   const Tensor logp = detail::log_probabilities(wide, last);
-  const Tensor index = f.iota(label.dtype(), wide.dims(), last);
-  return -sum(select(index == along(label, wide, last), logp, 0), last);
+  const DType counter = detail::counter_for(label.dtype());
+  const Tensor index = f.iota(counter, wide.dims(), last);
+  return -sum(select(index == along(convert(label, counter), wide, last), logp, 0), last);
 }
 
 /// Where dropout keeps: bool, true with probability 1 - p. Use it to apply one mask to several tensors.
 inline Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offset) {
   const Compound f("dropout_mask", {like, seed, offset});
-  if (!(p >= 0 && p < 1)) {
-    f.fail(ErrorCode::invalid_argument, "p is " + std::to_string(p), "p is the share to drop: 0 <= p < 1");
-  }
-  return random_uniform(f32, f.tensor(0).dims(), seed, offset) >= p;
+  detail::check_share(f, p);
+  const Tensor key = seed.is_number() ? f.constant(i64, seed) : seed.tensor();
+  return random_uniform(f32, f.tensor(0).dims(), key, offset) >= p;
 }
 
 /// Keeps each element with probability 1 - p, scaled by 1 / (1 - p); 0 elsewhere. Each call draws a
 /// mask of its own: see random_uniform. 0 <= p < 1.
 inline Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset) {
   const Compound f("dropout", {x, seed, offset});
+  detail::check_share(f, p);
   const Tensor kept = dropout_mask(x, p, seed, offset);
   const Tensor scaled = f.widened(0) * (1 / (1 - p));
   return f.rounded(select(kept, scaled, 0));

@@ -91,9 +91,12 @@ inline Tensor var(const Arg& x, const Axes& axes = {}, const VarOptions& options
   for (const std::int64_t axis : over) count = count * wide.dim(axis);
   const Tensor total = sum(squares, over, {.keep_dims = options.keep_dims});
   if (count.is_constant()) {
-    return f.rounded(total / static_cast<double>(count.constant() - options.correction));
+    return f.rounded(total / static_cast<double>(count.constant() > options.correction
+                                                     ? count.constant() - options.correction
+                                                     : 0));
   }
-  return f.rounded(total / (f.dim_size(count, f.wide()) - static_cast<double>(options.correction)));
+  return f.rounded(total /
+                   maximum(f.dim_size(count, f.wide()) - static_cast<double>(options.correction), 0.0));
 }
 
 /// Normalises over the last dim; gamma and beta have its extent.
@@ -159,7 +162,9 @@ inline Tensor group_norm(const Arg& x, std::int64_t groups, const Arg& gamma, co
                std::to_string(groups),
            "name a number of groups that divides the channels");
   }
-  const Tensor rows = reshape(wide, {wide.dim(0), groups, -1});
+  Dim extent = channels / groups;
+  for (std::int64_t i = 2; i < wide.rank(); ++i) extent = extent * wide.dim(i);
+  const Tensor rows = reshape(wide, {wide.dim(0), groups, extent});
   const Tensor normal = reshape(detail::normalized(rows, epsilon), wide.dims());
   const Tensor scaled = normal * detail::by_channel(f, 1, wide);
   return f.rounded(scaled + detail::by_channel(f, 2, wide));

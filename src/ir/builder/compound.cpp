@@ -91,6 +91,11 @@ Tensor Compound::iota(DType dtype, std::vector<Dim> dims, std::int64_t axis) con
   return builder_.add(ir::Op::iota, {}, ir::AxisAttr{axis}, &type, at_);
 }
 
+Tensor Compound::constant(DType dtype, const Arg& number) const {
+  const ir::Type type{dtype, {}};
+  return builder_.add(ir::Op::constant, {}, builder_.literal(dtype, number, name_, args_), &type, at_);
+}
+
 Tensor Compound::dim_size(const Dim& dim, DType dtype) const {
   const Tensor size = builder_.add(ir::Op::dim_size, {}, ir::DimAttr{dim}, nullptr, at_);
   return convert(Arg(size, at_), dtype);

@@ -75,10 +75,12 @@ void upload(Stream& stream, BufferView to, const HostData& from) {
 /// The parameters of a model in device memory. Packing needs what `prepare` finds out, so that the first
 /// session does it.
 struct Bound::Impl {
-  explicit Impl(Executable of) : executable(std::move(of)), buffers(executable.slots().size()) {}
+  explicit Impl(Executable of)
+      : executable(std::move(of)), buffers(executable.slots().size()), shapes(buffers.size()) {}
 
   Executable executable;
-  std::vector<Buffer> buffers;  ///< by slot; those of parameters
+  std::vector<Buffer> buffers;                    ///< by slot; those of parameters
+  std::vector<std::vector<std::int64_t>> shapes;  ///< by slot, of the weights
   mutable std::mutex mutex;
   mutable Buffer packed;
   mutable bool is_packed = false;
@@ -130,6 +132,7 @@ Bound::Bound(Executable executable, const Weights& weights) {
     const std::span<const std::byte> bytes = weights.find(slots[i].name)->bytes;
     impl->buffers[i] = impl->executable.device().allocate(static_cast<std::int64_t>(bytes.size()));
     impl->buffers[i].upload(bytes);
+    impl->shapes[i] = weights.find(slots[i].name)->shape;
   }
   impl_ = std::move(impl);
 }
@@ -165,7 +168,9 @@ Bound::Bound(Executable executable, const Bound& other) {
           {.code = same->dtype == slots[i].dtype ? ErrorCode::shape_mismatch : ErrorCode::dtype_mismatch,
            .message = fmt::format("{}: it is {} in the other model", text, type_of(*same))});
     }
-    impl->buffers[i] = other.impl_->buffers[static_cast<std::size_t>(same - from.slots().begin())];
+    const auto at = static_cast<std::size_t>(same - from.slots().begin());
+    impl->buffers[i] = other.impl_->buffers[at];
+    impl->shapes[i] = other.impl_->shapes[at];
   }
   impl_ = std::move(impl);
 }
@@ -182,7 +187,8 @@ Session::Session(Executable executable, const DimValues& dims, const WorkspaceOp
     : executable_(std::move(executable)),
       prepared_(executable_.prepare(dims)),
       stream_(executable_.device().stream()),
-      set_(executable_.slots().size(), false) {
+      set_(executable_.slots().size(), false),
+      made_(set_) {
   allocate(options);
   packed_ = executable_.device().allocate(prepared_.packed_bytes());
 }
@@ -192,7 +198,8 @@ Session::Session(const Bound& bound, const DimValues& dims, const WorkspaceOptio
       bound_(bound.impl_),
       prepared_(executable_.prepare(dims)),
       stream_(executable_.device().stream()),
-      set_(executable_.slots().size(), false) {
+      set_(executable_.slots().size(), false),
+      made_(set_) {
   allocate(options);
   packed_ = bound_->pack(prepared_, stream_);
   is_packed_ = true;
@@ -204,9 +211,12 @@ void Session::allocate(const WorkspaceOptions& options) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const bool bound = bound_ && is_parameter(slots[i]);
     set_[i] = bound;
-    if (bound && bound_->buffers[i].size() < prepared_.bytes(i)) {
-      check_elements(slots[i], prepared_.shape(i), prepared_.bytes(i),
-                     static_cast<std::size_t>(bound_->buffers[i].size()), std::nullopt);
+    if (bound && bound_->shapes[i] != prepared_.shape(i)) {
+      throw Error(
+          {.code = ErrorCode::shape_mismatch,
+           .message = fmt::format("{}: the weight of this name is {}", describe(slots[i], prepared_.shape(i)),
+                                  runtime::type_text(slots[i].dtype, bound_->shapes[i])),
+           .hint = "give the dims that the weights have"});
     }
     buffers_.push_back(slots[i].donor ? Buffer()
                        : bound        ? bound_->buffers[i]
@@ -216,12 +226,64 @@ void Session::allocate(const WorkspaceOptions& options) {
   workspace_ = prepared_.workspace(options);
 }
 
+Session::Session(Session&& other) noexcept
+    : executable_(std::move(other.executable_)),
+      bound_(std::move(other.bound_)),
+      prepared_(std::move(other.prepared_)),
+      stream_(std::move(other.stream_)),
+      buffers_(std::move(other.buffers_)),
+      views_(std::move(other.views_)),
+      set_(std::move(other.set_)),
+      made_(std::move(other.made_)),
+      workspace_(std::move(other.workspace_)),
+      packed_(std::move(other.packed_)),
+      in_flight_(std::exchange(other.in_flight_, std::nullopt)),
+      is_packed_(other.is_packed_) {}
+
+Session& Session::operator=(Session&& other) noexcept {
+  if (this == &other) return *this;
+  // A run that is in flight works in what is replaced below.
+  if (in_flight_) (void)std::exchange(in_flight_, std::nullopt)->synchronize();
+  workspace_ = std::move(other.workspace_);
+  executable_ = std::move(other.executable_);
+  bound_ = std::move(other.bound_);
+  prepared_ = std::move(other.prepared_);
+  stream_ = std::move(other.stream_);
+  buffers_ = std::move(other.buffers_);
+  views_ = std::move(other.views_);
+  set_ = std::move(other.set_);
+  made_ = std::move(other.made_);
+  packed_ = std::move(other.packed_);
+  in_flight_ = std::exchange(other.in_flight_, std::nullopt);
+  is_packed_ = other.is_packed_;
+  return *this;
+}
+
+Session::~Session() {
+  if (in_flight_) (void)in_flight_->synchronize();
+}
+
 std::size_t Session::any_slot(std::string_view name) const {
+  const std::vector<Slot>& slots = executable_.slots();  // inputs and parameters come first
+  const auto found =
+      std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.name == name; });
+  return found == slots.end() ? executable_.slot(name) : static_cast<std::size_t>(found - slots.begin());
+}
+
+/// The outputs in the memory of a slot have no value of a run any more.
+void Session::forget(std::size_t place) {
   const std::vector<Slot>& slots = executable_.slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].name == name && slots[i].kind == Slot::Kind::output) return i;
+    if (slots[i].donor.value_or(i) == place) made_[i] = false;
   }
-  return executable_.slot(name);
+}
+
+void Session::check_device(const std::shared_ptr<runtime::Backend>& backend, std::string_view what) const {
+  if (backend == executable_.device().backend()) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("the {} is of another device than the session's, {}", what,
+                                      executable_.device().name()),
+               .hint = "make it with Executable::device()"});
 }
 
 std::size_t Session::settable(std::string_view name, const HostData& elements) const {
@@ -240,6 +302,7 @@ std::size_t Session::settable(std::string_view name, const HostData& elements) c
 void Session::set(std::string_view name, const HostData& elements) {
   const std::size_t index = settable(name, elements);
   wait();
+  forget(index);
   upload(stream_, views_[index], elements);
   stream_.synchronize().throw_if_failed();
   set_[index] = true;
@@ -247,7 +310,11 @@ void Session::set(std::string_view name, const HostData& elements) {
 }
 
 void Session::set_later(Stream& stream, std::string_view name, const HostData& elements) {
+  check_device(stream.backend(), "stream");
   const std::size_t index = settable(name, elements);
+  if (in_flight_ && &in_flight_->queue() != &stream.queue()) wait();
+  in_flight_ = stream;
+  forget(index);
   upload(stream, views_[index], elements);
   set_[index] = true;
   if (is_parameter(executable_.slots()[index])) is_packed_ = false;
@@ -290,6 +357,8 @@ void Session::use(std::string_view name, BufferView memory) {
                  .message = fmt::format("{}: the address {} is not 16-byte aligned memory", text,
                                         fmt::ptr(memory.address))});
   }
+  if (buffers_[index].address()) wait();  // a run may be at work in it
+  forget(index);
   buffers_[index] = Buffer();
   const std::vector<Slot>& slots = executable_.slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -299,6 +368,7 @@ void Session::use(std::string_view name, BufferView memory) {
 }
 
 void Session::use(std::string_view name, const Buffer& buffer) {
+  check_device(buffer.backend(), "buffer");
   use(name, buffer.view());
   buffers_[any_slot(name)] = buffer;
 }
@@ -328,6 +398,7 @@ void Session::check_set(bool inputs) const {
 void Session::pack() {
   if (is_packed_ || prepared_.packed_bytes() == 0) return;
   check_set(false);
+  wait();
   const Status enqueued = prepared_.pack(stream_, views_, packed_.view());
   // What was enqueued before a failure may be under way: nothing may run on when this throws.
   const Status done = stream_.synchronize();
@@ -339,21 +410,21 @@ void Session::pack() {
 void Session::enqueue(Stream& stream) {
   check_set(true);
   if (in_flight_ && &in_flight_->queue() != &stream.queue()) wait();
-  ran_ = false;
+  std::fill(made_.begin(), made_.end(), false);
   in_flight_ = stream;
   if (!is_packed_ && prepared_.packed_bytes() > 0) {
     prepared_.pack(stream, views_, packed_.view()).throw_if_failed();
     is_packed_ = true;
   }
   prepared_.run(stream, views_, workspace_, packed_.view()).throw_if_failed();
-  ran_ = true;
+  std::fill(made_.begin(), made_.end(), true);
 }
 
 void Session::wait() const {
   if (!in_flight_) return;
   Stream stream = *std::exchange(in_flight_, std::nullopt);
   const Status status = stream.synchronize();
-  if (!status) ran_ = false;
+  if (!status) std::fill(made_.begin(), made_.end(), false);
   status.throw_if_failed();
 }
 
@@ -382,7 +453,7 @@ std::int64_t Session::bytes_of(std::string_view output) const {
 void Session::get(std::string_view name, const HostSpan& elements) const {
   const std::size_t index = executable_.output_slot(name);
   const Slot& slot = executable_.slots()[index];
-  if (!ran_) {
+  if (!made_[index]) {
     throw Error({.code = ErrorCode::unbound,
                  .message = describe(slot, prepared_.shape(index)) + " has no value before a successful run",
                  .hint = "call Session::run first"});
