@@ -31,9 +31,9 @@ class CustomReference {
   CustomReference() = default;
   /// A function that computes the result; copies of this share it.
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, CustomReference> &&
-             std::is_invocable_v<const std::decay_t<F>&, std::span<const HostView>, HostView>)
-  CustomReference(F&& function)  // NOLINT: `.reference = [](std::span<const HostView> operands, ..) {..}`
+  requires(!std::is_same_v<std::remove_cvref_t<F>, CustomReference> &&
+           std::is_invocable_v<const std::decay_t<F>&, std::span<const HostView>, HostView>)
+      CustomReference(F&& function)  // NOLINT: `.reference = [](std::span<const HostView> operands, ..) {..}`
       : function_(std::make_shared<Holder<std::decay_t<F>>>(std::forward<F>(function))) {}
 
   /// True when there is a function.

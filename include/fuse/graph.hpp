@@ -68,8 +68,8 @@ class Arg {
       : tensor_(tensor), is_number_(false), at_(at) {}
   /// A number.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Arg(T number, std::source_location at = std::source_location::current())  // NOLINT: converts on purpose
+  requires std::is_arithmetic_v<T> Arg(
+      T number, std::source_location at = std::source_location::current())  // NOLINT: converts on purpose
       : real_(static_cast<double>(number)),
         integer_(std::is_integral_v<T> ? static_cast<std::int64_t>(number) : 0),
         is_integer_(std::is_integral_v<T>),
@@ -106,8 +106,8 @@ class Axes {
   Axes() = default;
   /// One axis.
   template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Axes(T axis) : axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT: `sum(x, 1)`
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Axes(T axis)
+      : axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT: `sum(x, 1)`
   /// The axes of a list.
   Axes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}  // NOLINT
   /// The axes of a list.

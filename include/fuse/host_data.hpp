@@ -40,7 +40,8 @@ namespace detail {
 
 /// Elements of tensors; std::byte stands for those of any type.
 template <class T>
-concept Element = std::is_same_v<T, std::byte> || dtype_of<T>().has_value();
+concept Element = std::is_same_v<T, std::byte> || dtype_of<T>()
+.has_value();
 
 /// The element type of contiguous elements.
 template <class C>
@@ -51,7 +52,8 @@ template <class C>
 concept ElementRange = requires(C& c) {
   std::data(c);
   std::size(c);
-} && Element<ElementOf<C>>;
+}
+&&Element<ElementOf<C>>;
 
 /// True for a std::span.
 template <class C>
@@ -69,9 +71,9 @@ class HostData {
  public:
   /// All elements of a vector, an array or a span.
   template <class C>
-    requires(detail::ElementRange<const std::remove_cvref_t<C>> &&
-             !std::is_same_v<std::remove_cvref_t<C>, HostData>)
-  HostData(const C& elements)  // NOLINT: `set("x", values)`
+  requires(detail::ElementRange<const std::remove_cvref_t<C>> &&
+           !std::is_same_v<std::remove_cvref_t<C>, HostData>)
+      HostData(const C& elements)  // NOLINT: `set("x", values)`
       : HostData(std::data(elements), std::size(elements)) {}
   /// `count` elements from a pointer on.
   template <detail::Element T>
@@ -94,10 +96,10 @@ class HostSpan {
  public:
   /// All elements of a vector, an array or a span.
   template <class C>
-    requires(detail::ElementRange<std::remove_reference_t<C>> &&
-             !std::is_same_v<std::remove_cvref_t<C>, HostSpan> &&
-             !std::is_const_v<std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>>)
-  HostSpan(C&& elements)  // NOLINT: `get("y", values)`
+  requires(detail::ElementRange<std::remove_reference_t<C>> &&
+           !std::is_same_v<std::remove_cvref_t<C>, HostSpan> &&
+           !std::is_const_v<std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>>)
+      HostSpan(C&& elements)  // NOLINT: `get("y", values)`
       : HostSpan(std::data(elements), std::size(elements)) {
     static_assert(std::is_lvalue_reference_v<C> || detail::is_span<std::remove_cvref_t<C>>,
                   "the elements would be gone with the temporary that holds them: give it a name");

@@ -82,7 +82,7 @@ class FUSE_COMPILER_API Session {
   /// As above, but the copy is work of the stream: the elements must stay as they are until the stream has
   /// passed it. A temporary that owns its elements does not compile.
   template <class C>
-    requires detail::ElementRange<std::remove_reference_t<C>>
+  requires detail::ElementRange<std::remove_reference_t<C>>
   void set(Stream& stream, std::string_view name, C&& elements) {
     static_assert(
         std::is_lvalue_reference_v<C> || detail::is_span<std::remove_cvref_t<C>>,
