@@ -13,8 +13,8 @@
 namespace fuse {
 inline namespace v0 {
 
-/// Values by name, as in `{{"B", 64}, {"T", 128}}`; sorted by name. As a std::map of few entries, but light
-/// to include. Of a name that is given twice, the first value counts.
+/// Values by name, as in `{{"B", 64}, {"T", 128}}`, sorted by name. It works as a std::map does, and takes
+/// less time to include. Where a name is given twice, the first value counts.
 class DimValues {
  public:
   /// A name and its value.

@@ -175,8 +175,8 @@ class FUSE_COMPILER_API Graph {
   Tensor iota(DType dtype, std::vector<Dim> dims, std::int64_t axis, At at = At::current());
   /// The run-time value of a dim expression, i64[].
   Tensor dim_size(const Dim& dim, At at = At::current());
-  /// Makes a value an output. Throws duplicate_name for the name of another output, invalid_argument for an
-  /// empty name, and wrong_graph.
+  /// Declares a value as an output. Throws duplicate_name for the name of another output, invalid_argument
+  /// for an empty name, and wrong_graph.
   void output(std::string name, const Tensor& value, At at = At::current());
   /// An output in the memory of an input (no parameter) of the same type, its donor. The caller binds both
   /// names to one buffer, and a run replaces what it held. A dynamic_update_slice of the input writes the

@@ -34,7 +34,7 @@ struct FUSE_COMPILER_API DimRelation {
 
 /// a = b.
 FUSE_COMPILER_API DimRelation equal(const Dim& a, const Dim& b);
-/// a is a multiple of `by`, which is 1 or more.
+/// The relation that a is a multiple of `by`; `by` is at least 1.
 FUSE_COMPILER_API DimRelation divisible(const Dim& a, const Dim& by);
 /// a <= most.
 FUSE_COMPILER_API DimRelation at_most(const Dim& a, const Dim& most);
