@@ -187,14 +187,6 @@ check_runtime_library() {
 
 pkg() { PKG_CONFIG_PATH=$1/$libdir/pkgconfig pkg-config "${@:2}"; }
 
-# The programs on the pages, README's among them, print what the pages say.
-check_pages() {
-  local -a compile link
-  read -ra compile < <(pkg "$static" --static --cflags fuse-compiler)
-  read -ra link < <(pkg "$static" --static --libs fuse-compiler)
-  check 'the C++ on the pages' tests/pages.sh "${cxx[@]}" "${compile[@]}" -- "${link[@]}"
-}
-
 check_pkg_config() {
   local -a flags
   local sources=(tests/consumers/main.cpp tests/consumers/rows.cpp)
@@ -256,7 +248,6 @@ check_runtime_library
 check_headers
 check_find_package
 check_pkg_config
-check_pages
 check_beside_libfuse 2
 check_beside_libfuse 3
 printf '%d passed, %d failed\n' "$passed" "$failed"

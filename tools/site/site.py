@@ -16,12 +16,13 @@ LINK = re.compile(r'\]\(([^)#\s]+)(#[^)\s]*)?\)')
 
 # Who reads what. A page that stands in neither list is an error.
 USERS = [
-    ('Getting started', 'docs/getting-started.md'), ('Concepts', 'docs/concepts.md'), ('From PyTorch', 'docs/from-pytorch.md'),
-    ('Functions and layers', 'docs/functions.md'), ('Decode with a cache', 'docs/decode.md'), ('Examples', 'examples/README.md'),
+    ('Getting started', 'docs/getting-started.md'), ('Concepts', 'docs/concepts.md'), ('From PyTorch', 'docs/from-pytorch.md'), ('From ONNX Runtime', 'docs/from-onnx-runtime.md'),
+    ('Functions and layers', 'docs/functions.md'), ('Decode with a cache', 'docs/decode.md'), ('Dynamic shapes', 'docs/dynamic-shapes.md'), ('GPU or CPU', 'docs/devices.md'),
+    ('Make a graph faster', 'docs/tune.md'), ('Examples', 'examples/README.md'),
     ('The ops', 'docs/ops.md'), ('The text form', 'docs/text-form.md'), ('fusec', 'docs/fusec.md'),
     ('Install and link', 'docs/packaging.md'), ('Dependencies', 'docs/dependencies.md'), ('Embed', 'docs/interop.md'),
     ('Deploy', 'docs/deploy.md'), ('A bundle', 'docs/bundle.md'), ('Explore', 'docs/exploration.md'),
-    ('Dynamic shapes', 'docs/versions.md'), ('The cpu device', 'docs/cpu.md'), ('Debug', 'docs/debugging.md'),
+    ('Debug', 'docs/debugging.md'),
     ('Errors', 'docs/errors.md'), ('Performance', 'docs/performance.md'), ('Limitations', 'docs/limitations.md'),
     ('Questions and answers', 'docs/faq.md'), ('Variables and options', 'docs/environment.md'),
     ('Glossary', 'docs/glossary.md'), ('Security', 'SECURITY.md'), ('Changes', 'CHANGELOG.md'),
@@ -32,8 +33,8 @@ DEVELOPERS = [
     ('Stitching', 'docs/stitching.md'), ('Loop nests', 'docs/nests.md'), ('Search', 'docs/search.md'),
     ('Decisions', 'docs/decisions.md'), ('GEMMs', 'docs/gemm.md'), ('In place', 'docs/in-place.md'),
     ('Regional kernels', 'docs/regional.md'), ('Horizontal kernels', 'docs/horizontal.md'),
-    ('Compile once', 'docs/compile-once.md'), ('Runtime', 'docs/runtime.md'), ('Streams', 'docs/streams.md'),
-    ('The emulated device', 'docs/emulated-device.md'), ('The reference device', 'docs/reference-device.md'),
+    ('Compile once', 'docs/compile-once.md'), ('Versions and builds', 'docs/versions.md'), ('Runtime', 'docs/runtime.md'), ('Streams', 'docs/streams.md'),
+    ('The cpu device', 'docs/cpu.md'), ('The emulated device', 'docs/emulated-device.md'), ('The reference device', 'docs/reference-device.md'),
     ('Fuzzing', 'docs/fuzz.md'), ('Mutants', 'tests/mutants/README.md'), ('Oracles', 'tests/oracle/README.md'),
     ('Coverage-guided fuzzing', 'tests/guided/README.md'), ('Benchmarks', 'bench/README.md'),
 ]
