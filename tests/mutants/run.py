@@ -2,8 +2,8 @@
 """Runs mutants that a seed draws, and counts which ones the tests notice.
 
 run.py TREE --seed S --count N --log FILE takes the tree that plant.py wrote. A mutant lives until the first test fails,
-crashes or takes far longer than it should. Tests that reach it come first, quick ones before slow ones; then what
-./dev test runs besides. The log has one line of JSON per mutant; a run goes on where an earlier one of the same seed ended.
+crashes or takes far longer than it should. Tests that reach it come first, those of few mutants and then quick ones before slow
+ones; then what ./dev test runs besides. The log has one line of JSON per mutant; a run goes on where an earlier one of the same seed ended.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 
-QUICK = 20.0  # seconds of tests that are tried first
+FEW = 2.0     # seconds of tests that are tried first, of those that reach the fewest mutants
+QUICK = 20.0  # seconds of tests that are tried then
 PATIENCE = 4.0  # a test may take so many times as long as it did, and
 GRACE = 60.0    # so many seconds more
 
@@ -83,13 +84,20 @@ class Suite:
         return {name: (command, failing[name]) for name, command in commands.items()}
 
     def of(self, mutant):
-        """The tests that reach it, as lists that are run one behind the other."""
+        """The tests that reach it, as lists that are run one behind the other. Tests that reach few mutants know this one
+        best: they come first."""
         tests = sorted((t for t in self.tests if mutant in t['reaches']), key=lambda t: t['seconds'])
-        lists, now, spent = [], [], 0.0
+        first, spent = [], 0.0
+        for test in sorted(tests, key=lambda t: len(t['reaches'])):
+            if spent + test['seconds'] <= FEW:
+                first.append(test)
+                spent += test['seconds']
+        tests = [test for test in tests if not any(test is other for other in first)]
+        lists, now, spent = [first] if first else [], [], 0.0
         for test in tests:
             now.append(test)
             spent += test['seconds']
-            if spent > QUICK * (1 + 3 * len(lists)):
+            if spent > QUICK * (1 + 3 * (len(lists) - bool(first))):
                 lists.append(now)
                 now, spent = [], 0.0
         return lists + ([now] if now else [])
