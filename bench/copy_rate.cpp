@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "codegen_cuda/primitives/primitives.hpp"
 
 namespace fuse::bench {
@@ -56,11 +57,11 @@ codegen::Source copy_source() {
 }
 
 CopyYardstick::CopyYardstick(const Device& device, DeviceTimer& timer)
-    : device_(device), timer_(timer), module_(device.backend()->load(copy_source())) {}
+    : device_(device), timer_(timer), module_(backend_of(device)->load(copy_source())) {}
 
 CopyRate CopyYardstick::measure(std::int64_t read, std::int64_t written) {
   runtime::Backend& backend = timer_.backend();
-  runtime::Queue& queue = timer_.stream().queue();
+  runtime::Queue& queue = queue_of(timer_.stream());
   const std::int64_t half = std::max(word, (read + written) / 2);
   const std::int64_t reads = read / word, writes = written / word;
   const std::int64_t source_bytes = std::max(read, half), target_bytes = std::max({written, half, word});

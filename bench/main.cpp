@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
 #include "cases/cases.hpp"
 #include "first/first_table.hpp"
@@ -144,8 +145,8 @@ fuse::Device open_device(const Options& options) {
 Json describe(const fuse::Device& device) {
   return {{"kind", std::string(to_string(device.kind()))},
           {"name", device.name()},
-          {"clock", std::string(device.backend()->clock())},
-          {"l2_bytes", device.backend()->target().l2_bytes}};
+          {"clock", std::string(backend_of(device)->clock())},
+          {"l2_bytes", backend_of(device)->target().l2_bytes}};
 }
 
 /// A group by its name; group cases also by a case's name or tag.

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/access.hpp"
+
 namespace fuse::bench {
 namespace {
 
@@ -48,8 +50,8 @@ std::int64_t DeviceTimer::sets_past_l2(std::int64_t bytes_of_a_set) {
 DeviceTimer::DeviceTimer(const Device& device)
     : gpu_(device.kind() == DeviceKind::cuda),
       stream_(device.stream()),
-      from_(device.backend()->create_event()),
-      to_(device.backend()->create_event()) {}
+      from_(backend_of(device)->create_event()),
+      to_(backend_of(device)->create_event()) {}
 
 void DeviceTimer::enqueue(std::int64_t runs, std::int64_t sets, const Run& run) {
   for (std::int64_t i = 0; i < runs; ++i) run(next_++ % sets).throw_if_failed();
@@ -57,9 +59,9 @@ void DeviceTimer::enqueue(std::int64_t runs, std::int64_t sets, const Run& run) 
 
 double DeviceTimer::between_marks(const std::function<void()>& enqueue) {
   double seconds = 0;
-  backend().record(stream_.queue(), *from_).throw_if_failed();
+  backend().record(queue_of(stream_), *from_).throw_if_failed();
   enqueue();
-  backend().record(stream_.queue(), *to_).throw_if_failed();
+  backend().record(queue_of(stream_), *to_).throw_if_failed();
   backend().elapsed(*from_, *to_, seconds).throw_if_failed();
   return seconds;
 }
@@ -88,14 +90,14 @@ Spread DeviceTimer::device(std::int64_t sets, const Run& run) {
 std::optional<Spread> DeviceTimer::captured(std::int64_t sets, const Run& run) {
   if (!gpu_) return std::nullopt;
   const std::int64_t runs = std::min(runs_of_a_sample(sets, run), std::max<std::int64_t>(sets, 100));
-  const auto work = backend().capture(stream_.queue(), [&]() -> Status {
+  const auto work = backend().capture(queue_of(stream_), [&]() -> Status {
     for (std::int64_t i = 0; i < runs; ++i) {
       if (Status status = run(next_++ % sets); !status) return status;
     }
     return {};
   });
   if (!work) return std::nullopt;
-  const auto launch = [&] { work->launch(stream_.queue()).throw_if_failed(); };
+  const auto launch = [&] { work->launch(queue_of(stream_)).throw_if_failed(); };
   std::vector<double> samples;
   between_marks(launch);
   for (int i = 0; i < effort(gpu_).samples; ++i) {

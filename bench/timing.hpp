@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/access.hpp"
 #include "report/bench_json.hpp"
 #include "runtime/device/backend.hpp"
 
@@ -43,7 +44,7 @@ class DeviceTimer {
   std::int64_t sets_past_l2(std::int64_t bytes_of_a_set);
 
   Stream& stream() { return stream_; }
-  runtime::Backend& backend() { return *stream_.backend(); }
+  runtime::Backend& backend() { return *backend_of(stream_); }
 
  private:
   double between_marks(const std::function<void()>& enqueue);

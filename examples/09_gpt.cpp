@@ -14,7 +14,8 @@
 #include "support/options.hpp"
 #include "support/run.hpp"
 
-#ifndef FUSE_EXAMPLE_GPT  // the build says where the file is; without it, run this from the top of the checkout
+#ifndef FUSE_EXAMPLE_GPT  // the build says where the file is; without it, run this from the top of the
+                          // checkout
 #define FUSE_EXAMPLE_GPT "examples/data/gpt.safetensors"
 #endif
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/access.hpp"
 #include "cases/case_data.hpp"
 #include "eval/evaluate.hpp"
 #include "fusec/values/check.hpp"
@@ -58,15 +59,15 @@ CaseError check_case(const Case& c, const runtime::HostTensor& y, double element
                                elements, flops)};
   }
   const Graph graph = builder_of(c.builder).build(small->dtype, small->dims);
-  const runtime::Values inputs = inputs_of(graph.ir());
+  const runtime::Values inputs = inputs_of(ir_of(graph));
   const auto no_dims = [](std::string_view) -> std::int64_t {
     throw std::logic_error("a case has no symbols");
   };
   std::vector<std::int64_t> shape;
-  for (const Dim& dim : graph.ir()[graph.ir().outputs.front().node].type.dims)
+  for (const Dim& dim : ir_of(graph)[ir_of(graph).outputs.front().node].type.dims)
     shape.push_back(dim.constant());
   const fusec::Verdict verdict =
-      fusec::OutputChecker(graph.ir(), inputs, no_dims).check("y", first_rows(y, shape));
+      fusec::OutputChecker(ir_of(graph), inputs, no_dims).check("y", first_rows(y, shape));
   return {.over_bound = verdict.over_bound,
           .checked = small->dims[0] == c.dims[0]
                          ? "all"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/access.hpp"
 #include "runtime/device/backend.hpp"
 #include "tensors/random_fill.hpp"
 
@@ -64,7 +65,7 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
         buffer.upload(data_of(slots[slot]).data);
       } else {
         const void* const first = sets_[0].buffers[slot].address();
-        device.backend()->copy(stream.queue(), buffer.address(), first, buffer.size()).throw_if_failed();
+        backend_of(device)->copy(queue_of(stream), buffer.address(), first, buffer.size()).throw_if_failed();
       }
     }
     prepared.pack(stream, set.views, set.packed.view()).throw_if_failed();

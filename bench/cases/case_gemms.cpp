@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/access.hpp"
 #include "cases/case_data.hpp"
 #include "compile/pipeline/pipeline.hpp"
 
@@ -74,14 +75,16 @@ Buffer operand(const Device& device, const char* name, DType dtype, std::int64_t
     return buffer;
   }
   Stream stream = device.stream();
-  device.backend()->copy(stream.queue(), buffer.address(), first->address(), buffer.size()).throw_if_failed();
+  backend_of(device)
+      ->copy(queue_of(stream), buffer.address(), first->address(), buffer.size())
+      .throw_if_failed();
   stream.synchronize().throw_if_failed();
   return buffer;
 }
 
 Ready make_ready(const Device& device, const schedule::Plan& plan, const GemmStep& step, const Ready* first) {
   Ready ready;
-  ready.gemm = device.backend()->prepare_gemm(describe(plan, step));
+  ready.gemm = backend_of(device)->prepare_gemm(describe(plan, step));
   ready.a = operand(device, "a", step.operand, elements(plan, step.a), first ? &first->a : nullptr);
   ready.b = operand(device, "b", step.operand, elements(plan, step.b), first ? &first->b : nullptr);
   if (step.extra) {
@@ -96,7 +99,7 @@ Ready make_ready(const Device& device, const schedule::Plan& plan, const GemmSte
 
 double gemm_flops(const Executable& executable) {
   double flops = 0;
-  for (const GemmStep* step : gemms_of(executable.stages().plan)) {
+  for (const GemmStep* step : gemms_of(stages_of(executable).plan)) {
     flops += 2.0 * static_cast<double>(step->batch.constant()) * static_cast<double>(step->m.constant()) *
              static_cast<double>(step->n.constant()) * static_cast<double>(step->k.constant());
   }
@@ -104,7 +107,7 @@ double gemm_flops(const Executable& executable) {
 }
 
 Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
-  const schedule::Plan& plan = executable.stages().plan;
+  const schedule::Plan& plan = stages_of(executable).plan;
   const std::vector<const GemmStep*> steps = gemms_of(plan);
   std::vector<std::vector<Ready>> sets(1);
   std::int64_t bytes = 0, scratch = 0;
@@ -123,7 +126,7 @@ Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
   const Buffer workspace = executable.device().allocate(scratch);  // one GEMM runs at a time
   return timer.device(static_cast<std::int64_t>(sets.size()), [&](std::int64_t set) -> Status {
     for (const Ready& ready : sets[static_cast<std::size_t>(set)]) {
-      Status status = ready.gemm->run(timer.stream().queue(), ready.a.address(), ready.b.address(),
+      Status status = ready.gemm->run(queue_of(timer.stream()), ready.a.address(), ready.b.address(),
                                       ready.c.address(), workspace.address(), ready.extra.address());
       if (!status) return status;
     }

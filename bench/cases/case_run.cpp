@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/access.hpp"
 #include "cases/case_check.hpp"
 #include "cases/case_data.hpp"
 #include "cases/case_gemms.hpp"
@@ -26,7 +27,7 @@ Json copy_json(const CopyRate& rate, std::int64_t floor, const Spread& device) {
 
 /// Steps that zero the counters of grid barriers.
 std::int64_t memsets_of(const Executable& executable) {
-  const std::vector<schedule::Step>& steps = executable.stages().plan.steps;
+  const std::vector<schedule::Step>& steps = stages_of(executable).plan.steps;
   return std::count_if(steps.begin(), steps.end(), [](const schedule::Step& step) {
     return std::holds_alternative<schedule::MemsetStep>(step.work);
   });
@@ -51,7 +52,7 @@ Json case_header(const Case& c, const std::string& by) {
 
 CaseTraffic case_traffic(const Executable& executable) {
   using Kind = schedule::PlanValue::Kind;
-  const schedule::Plan& plan = executable.stages().plan;
+  const schedule::Plan& plan = stages_of(executable).plan;
   CaseTraffic traffic;
   const auto bytes = [&](schedule::ValueId id) {
     const schedule::PlanValue& value = plan.values[id];
@@ -102,7 +103,7 @@ Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyY
     row["bytes"] = {{"read", traffic.read}, {"written", traffic.written}, {"moved", traffic.moved}};
     row["error"] = {{"over_bound", error.over_bound ? figure(*error.over_bound) : Json(nullptr)},
                     {"checked", error.checked}};
-    row["counts"] = {{"kernels", executable.stages().source.kernels.size()},
+    row["counts"] = {{"kernels", stages_of(executable).source.kernels.size()},
                      {"launches", prepared.launches()},
                      {"memsets", memsets_of(executable)},
                      {"gemms", prepared.gemms()}};

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
@@ -78,9 +79,9 @@ struct Predicted {
 };
 
 Predicted predicted(const Graph& graph, const Device& device, const PipelineOptions& options) {
-  Compiled compiled = run_pipeline(graph.ir(), device.backend()->target(), options);
+  Compiled compiled = run_pipeline(ir_of(graph), backend_of(device)->target(), options);
   const Executable executable =
-      runtime::make_executable(graph.ir(), std::move(compiled), device, std::make_unique<NotCompiled>());
+      runtime::make_executable(ir_of(graph), std::move(compiled), device, std::make_unique<NotCompiled>());
   const Prepared prepared = executable.prepare();
   const Profile profile = prepared.predicted();
   Predicted result{.seconds = profile.seconds, .gemms = prepared.gemms()};
@@ -104,7 +105,7 @@ struct Tuned {
 /// What an exploration finds whose clock is the cost model: of ways to cut, and to merge each group of GEMMs.
 Tuned tuned(const Graph& graph, const Device& device) {
   const ExploreOptions explore{.bits = Bits::any, .max_options = 1, .max_cuts = 8, .max_epochs = 0};
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, explore);
+  const runtime::Space space = runtime::space_of(ir_of(graph), backend_of(device)->target(), {}, explore);
   explore::UpdateTree tree(space.tree(), {});
   std::map<std::string, Predicted> known;
   const auto run = [&] {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
 #include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
@@ -202,7 +203,7 @@ void measure(const DynamicGraph& each, const Settings& settings, const Target& t
   const auto compiled_with = [&](int versions, int builds, double& seconds) {
     const double start = seconds_of_cpu();
     CompiledBuilds compiled =
-        run_builds(each.graph.ir(), target, pipeline_options({.versions = versions, .builds = builds}));
+        run_builds(ir_of(each.graph), target, pipeline_options({.versions = versions, .builds = builds}));
     seconds = seconds_of_cpu() - start;
     return compiled;
   };
@@ -214,8 +215,8 @@ void measure(const DynamicGraph& each, const Settings& settings, const Target& t
   std::mt19937_64 random(seed);
   Ratios launches, bytes, seconds, seconds_of_one;
   for (int i = 0; i < shapes; ++i) {
-    const DimValues dims = drawn(each.graph.ir(), random);
-    const Cost best = cost_at(run_pipeline(fixed(each.graph.ir(), dims), target), {}, target);
+    const DimValues dims = drawn(ir_of(each.graph), random);
+    const Cost best = cost_at(run_pipeline(fixed(ir_of(each.graph), dims), target), {}, target);
     const Cost dynamic = cost_at(build_for(several, dims), dims, target),
                single = cost_at(build_for(one, dims), dims, target);
     launches.add(ratio_of(dynamic.launches, best.launches), dims);

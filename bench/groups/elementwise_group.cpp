@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/toolchains/host_compiler.hpp"
 #include "graph_run.hpp"
 #include "groups/groups.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "groups/groups.hpp"
 #include "ir/graph/ir_graph.hpp"
@@ -26,7 +27,7 @@ Graph chain(std::size_t ops) {
   Tensor x = graph.input("x", f32, {B, 64});
   const Tensor gamma = graph.parameter("gamma", f32, {64}), beta = graph.parameter("beta", f32, {64});
   const Tensor weight = graph.parameter("weight", f32, {64, 64});
-  for (int block = 0; graph.ir().nodes.size() < ops; ++block) {
+  for (int block = 0; ir_of(graph).nodes.size() < ops; ++block) {
     const auto scope = graph.scope("block." + std::to_string(block));
     x = x + gelu(matmul(layer_norm(x, gamma, beta), weight));
   }
@@ -88,9 +89,9 @@ void bench_graph(Report& report, const Settings&) {
       const Times built = time(build, [&] { graph = chain(ops); });
       const Times printed = time(print, [&] { text = graph.to_string(); });
       if (large) build_and_print.add({built.wall + printed.wall, built.cpu + printed.cpu});
-      time(parse, [&] { check_ops(graph.ir().nodes.size(), Graph::parse(text).ir().nodes.size()); });
-      time(partition, [&] { schedule::verify(graph.ir(), schedule::partition(graph.ir())); });
-      if (i < 3) time(pipeline, [&] { run_pipeline(graph.ir(), target_profile("h200")); });
+      time(parse, [&] { check_ops(ir_of(graph).nodes.size(), ir_of(Graph::parse(text)).nodes.size()); });
+      time(partition, [&] { schedule::verify(ir_of(graph), schedule::partition(ir_of(graph))); });
+      if (i < 3) time(pipeline, [&] { run_pipeline(ir_of(graph), target_profile("h200")); });
     }
   }
   for (const Stage* stage : {&build, &print, &parse, &partition, &pipeline}) {

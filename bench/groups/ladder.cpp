@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "codegen_cuda/primitives/primitives.hpp"
 #include "copy_rate.hpp"
 #include "groups/groups.hpp"
@@ -80,17 +81,21 @@ class Ladder {
       : report_(report),
         device_(device),
         timer_(device),
-        module_(device.backend()->load(ladder_source(device.backend()->target()))),
-        wave_(device.backend()->target().sms),
+        module_(backend_of(device)->load(ladder_source(backend_of(device)->target()))),
+        wave_(backend_of(device)->target().sms),
         memory_(device.allocate(wave_ * 256 * static_cast<std::int64_t>(sizeof(float)))),
-        event_(device.backend()->create_event()) {
-    timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, memory_.size()).throw_if_failed();
+        event_(backend_of(device)->create_event()) {
+    timer_.backend()
+        .memset(queue_of(timer_.stream()), memory_.address(), 0, memory_.size())
+        .throw_if_failed();
   }
 
   void run() {
     const auto empty = [&](std::int64_t) { return launch("empty", 1); };
     const auto increment = [&](std::int64_t) { return launch("increment", wave_); };
-    const auto mark = [&](std::int64_t) { return timer_.backend().record(timer_.stream().queue(), *event_); };
+    const auto mark = [&](std::int64_t) {
+      return timer_.backend().record(queue_of(timer_.stream()), *event_);
+    };
     const auto round_trip = [&](std::int64_t) {
       Status status = launch("empty", 1);
       return status ? timer_.stream().synchronize() : status;
@@ -106,7 +111,7 @@ class Ladder {
     add_or_skip("graph.dependent", timer_.captured(1, increment),
                 fmt::format("a node of a CUDA graph: {} blocks of 256", wave_));
     const auto zero = [&](std::int64_t) {
-      return timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, sizeof(std::int32_t));
+      return timer_.backend().memset(queue_of(timer_.stream()), memory_.address(), 0, sizeof(std::int32_t));
     };
     add("memset.counter", timer_.device(1, zero), "setting the counter of a grid barrier to zero");
     for (const std::int64_t blocks : {wave_ / 4, wave_, 2 * wave_})
@@ -122,7 +127,7 @@ class Ladder {
     const auto timed = [&](const char* kernel) {
       return timer_.device(1, [&, kernel](std::int64_t) {
         Status status =
-            timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, sizeof(std::int32_t));
+            timer_.backend().memset(queue_of(timer_.stream()), memory_.address(), 0, sizeof(std::int32_t));
         return status ? launch(kernel, blocks) : status;
       });
     };
@@ -181,7 +186,7 @@ class Ladder {
 
   Status launch(const std::string& kernel, std::int64_t blocks) {
     const runtime::Argument argument{.address = memory_.address(), .bytes = memory_.size()};
-    return timer_.backend().launch(timer_.stream().queue(), module_->function(kernel), {.x = blocks},
+    return timer_.backend().launch(queue_of(timer_.stream()), module_->function(kernel), {.x = blocks},
                                    &argument, 1);
   }
 

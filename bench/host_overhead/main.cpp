@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/access.hpp"
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "ir/graph/ir_graph.hpp"
@@ -82,7 +83,7 @@ Graph from_file(const std::string& path) {
 
 DimValues hints(const Graph& graph) {
   DimValues values;
-  for (const auto& symbol : graph.ir().symbols) {
+  for (const auto& symbol : ir_of(graph).symbols) {
     values[symbol.name] =
         symbol.range.hint > 0 ? symbol.range.hint : std::max<std::int64_t>(symbol.range.min, 8);
   }
@@ -158,7 +159,7 @@ void prepare_line(const Graph& graph, const Executable& executable) {
   std::vector<DimValues> shapes;  // more than are kept
   for (std::int64_t i = 0; i < 64; ++i) {
     DimValues dims = at_hints;
-    for (const auto& symbol : graph.ir().symbols) {
+    for (const auto& symbol : ir_of(graph).symbols) {
       const std::int64_t step = std::min<std::int64_t>(i, symbol.range.max - symbol.range.min);
       dims[symbol.name] = std::clamp(dims[symbol.name] + step, symbol.range.min, symbol.range.max);
     }

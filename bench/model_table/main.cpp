@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/traffic.hpp"
 #include "fusec/progress.hpp"
 #include "model_table/launch_bound.hpp"
@@ -30,11 +32,11 @@ struct Rules {
 
 const std::vector<Rules>& all_rules() {
   static const std::vector<Rules> rules = {
-      {"one_op", {.cut = Cut::one_op}},
-      {"xla", {.cut = Cut::xla}},
-      {"tvm", {.cut = Cut::tvm}},
-      {"apollo", {.cut = Cut::apollo}},
-      {"astitch", {.schemes = Schemes::astitch}},
+      {"one_op", {.experiments = experiments({.cut = Cut::one_op})}},
+      {"xla", {.experiments = experiments({.cut = Cut::xla})}},
+      {"tvm", {.experiments = experiments({.cut = Cut::tvm})}},
+      {"apollo", {.experiments = experiments({.cut = Cut::apollo})}},
+      {"astitch", {.experiments = experiments({.schemes = Schemes::astitch})}},
       {"fuse", {}},
   };
   return rules;
@@ -88,7 +90,7 @@ class Table {
   void plan(const TableModel& model) {
     report_.begin("models." + model.name);
     const Graph graph = model.paper();
-    add("ops", static_cast<double>(graph.ir().nodes.size()), "");
+    add("ops", static_cast<double>(ir_of(graph).nodes.size()), "");
     if (model.astitch != 0) {
       add("printed_xla", model.astitch_xla, "AStitch, Table 3");
       add("printed_astitch", model.astitch, "AStitch, Table 3");
@@ -97,7 +99,7 @@ class Table {
       fusec::Progress progress(fmt::format("planning {} by the rules of {}", model.name, rules.name));
       const fusec::Stopwatch watch;
       const Compiled compiled =
-          run_pipeline(graph.ir(), target_profile(profile), pipeline_options(rules.options));
+          run_pipeline(ir_of(graph), target_profile(profile), pipeline_options(rules.options));
       const StepCounts counts = step_counts(compiled.plan);
       const bool ours = rules.options == CompileOptions{};
       const std::int64_t bound = forced_launches(compiled);
@@ -120,7 +122,8 @@ class Table {
       const Executable executable = compile(graph, device, rules.options);
       Session session(executable);
       const std::vector<runtime::KernelCounts> counts = test::counted_run(executable, session);
-      const runtime::PlanTraffic traffic = runtime::traffic_of(executable.stages(), graph.ir(), {}, counts);
+      const runtime::PlanTraffic traffic =
+          runtime::traffic_of(stages_of(executable), ir_of(graph), {}, counts);
       const std::int64_t bytes = traffic.small_values.requested() + traffic.large_values.requested();
       std::int64_t costly = 0;
       for (const auto& [name, count] : runtime::executed_costly_ops(counts)) costly += count;

@@ -7,6 +7,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "ir/graph/ir_graph.hpp"
 
 namespace fuse::bench {
@@ -45,7 +46,7 @@ Graph transformer_while(const Continue& more) {
   return graph;
 }
 
-bool shorter(const Graph& graph, std::size_t ops) { return graph.ir().nodes.size() < ops; }
+bool shorter(const Graph& graph, std::size_t ops) { return ir_of(graph).nodes.size() < ops; }
 
 Graph equal_layers(std::size_t ops) {
   return transformer_while([&](const Graph& graph, int) { return shorter(graph, ops); });

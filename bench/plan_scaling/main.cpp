@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "families.hpp"
 #include "ir/graph/ir_graph.hpp"
@@ -59,7 +60,7 @@ struct Options {
 /// Times one size of one family in this process. Planning is what the pipeline does before code generation.
 void measure(const Family& family, std::size_t ops, const Options& options) {
   const Graph graph = family.make(ops);
-  const std::size_t nodes = graph.ir().nodes.size();
+  const std::size_t nodes = ir_of(graph).nodes.size();
   const double before = status_mb("VmRSS:");
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts here
   std::map<std::string, double> stages;
@@ -76,7 +77,7 @@ void measure(const Family& family, std::size_t ops, const Options& options) {
     planning = now - cpu_start;
     peak = status_mb("VmHWM:");
   };
-  const auto compiled = run_pipeline(graph.ir(), target_profile("h200"), how);
+  const auto compiled = run_pipeline(ir_of(graph), target_profile("h200"), how);
   const double all = cpu_seconds() - cpu_start, wall = seconds_since(start);
   fmt::print("{:<10} {:>8} {:>9.1f} {:>7.0f} {:>7.0f} {:>7.0f} {:>9.1f} {:>9.1f} {:>7.0f} {:>8} {:>8}\n",
              family.name, nodes, planning * 1e3, planning * 1e9 / static_cast<double>(nodes), peak,

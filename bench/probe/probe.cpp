@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/access.hpp"
 #include "groups/groups.hpp"
 #include "probe/kernels.hpp"
 #include "timing.hpp"
@@ -24,7 +25,7 @@ struct Size {
 };
 
 Size size_on(const Device& device) {
-  const Target& target = device.backend()->target();
+  const Target& target = backend_of(device)->target();
   if (device.kind() != DeviceKind::cuda) return {target.sms, 1, 3, 1, 3, 64};
   const auto lines = std::bit_ceil(static_cast<std::uint64_t>(4 * target.l2_bytes / (4 * words_of_a_line)));
   return {.blocks = static_cast<std::int64_t>(target.sms) * target.max_threads_per_sm / probe_threads,
@@ -40,7 +41,7 @@ class Probe {
   Probe(Report& report, const Device& device)
       : report_(report),
         timer_(device),
-        module_(device.backend()->load(probe_source(device.backend()->target()))),
+        module_(backend_of(device)->load(probe_source(backend_of(device)->target()))),
         size_(size_on(device)),
         memory_(device.allocate((size_.blocks * probe_threads + 4) * 4)),
         counter_(device.allocate(4)),
@@ -160,7 +161,7 @@ class Probe {
 
   Status launch(const std::string& kernel, std::int64_t blocks, const Buffer& x, std::int64_t n) {
     std::vector<runtime::Argument> arguments{{.address = x.address(), .bytes = x.size()}};
-    runtime::Queue& queue = timer_.stream().queue();
+    runtime::Queue& queue = queue_of(timer_.stream());
     if (kernel == "store_and_grid_barrier") {
       if (Status status = timer_.backend().memset(queue, counter_.address(), 0, counter_.size()); !status)
         return status;

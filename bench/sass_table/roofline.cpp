@@ -12,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/toolchains/nvrtc.hpp"
 #include "sass_table/sass/executions.hpp"
@@ -294,7 +295,7 @@ CaseCount Counter::count(const std::string& name, const Graph& graph, const Gpu&
   check_arch(target.arch);
   PipelineOptions options = pipeline_options({});
   options.threads = 1;
-  Compiled compiled = run_pipeline(graph.ir(), target, options);
+  Compiled compiled = run_pipeline(ir_of(graph), target, options);
   // Of the versions of a segment, the hints take one.
   std::vector<std::uint32_t> taken;
   for (const schedule::VersionTable& table : compiled.plan.tables)

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/cache/design_memo.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/choosers/chooser.hpp"
@@ -127,7 +128,7 @@ void print_table(const char* profile) {
       "us again | default us | searched us |\n|{}\n",
       profile, " --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const TableCase& each : table_cases()) {
-    const Compiled compiled = run_pipeline(each.graph.ir(), target, {});
+    const Compiled compiled = run_pipeline(ir_of(each.graph), target, {});
     std::vector<std::uint64_t> seen;
     for (const Segment& segment : compiled.partition.segments) {
       if (segment.kind != Segment::Kind::kernel) continue;

@@ -11,6 +11,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "base/access.hpp"
 #include "cases/case_check.hpp"
 #include "cases/case_gemms.hpp"
 #include "cases/case_run.hpp"
@@ -83,7 +84,7 @@ class Server {
             {"outputs", served_->write_outputs(request.at("out"))},
             {"bytes", {{"read", traffic.read}, {"written", traffic.written}, {"moved", traffic.moved}}},
             {"counts",
-             {{"kernels", executable.stages().source.kernels.size()},
+             {{"kernels", stages_of(executable).source.kernels.size()},
               {"launches", prepared.launches()},
               {"gemms", prepared.gemms()}}}};
   }

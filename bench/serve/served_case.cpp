@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/access.hpp"
 #include "cases/case_data.hpp"
 #include "ir/graph/ir_graph.hpp"
 
@@ -93,7 +94,7 @@ Json ServedCase::write_outputs(const std::string& prefix) const {
 Json write_inputs(const Case& c, const std::string& dir) {
   const Graph graph = builder_of(c.builder).build(c.dtype, c.dims);
   Json list = Json::array();
-  for (const ir::Node& node : graph.ir().nodes) {
+  for (const ir::Node& node : ir_of(graph).nodes) {
     if (node.op != ir::Op::input && node.op != ir::Op::parameter) continue;
     const Slot slot{node.op == ir::Op::input ? Slot::Kind::input : Slot::Kind::parameter,
                     ir::attr<ir::NameAttr>(node).name, node.type.dtype, node.type.dims};

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/signature_of.hpp"
 #include "compile/traffic.hpp"
@@ -33,7 +35,7 @@ constexpr const char* profile = "h200";
 constexpr double most_operations = 3e9;  // of the GEMMs of a graph that is run
 
 std::string kernels_of(const Graph& graph, const CompileOptions& options) {
-  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+  const Compiled compiled = run_pipeline(ir_of(graph), target_profile(profile), pipeline_options(options));
   return std::to_string(std::count_if(
       compiled.plan.steps.begin(), compiled.plan.steps.end(),
       [](const auto& step) { return std::holds_alternative<schedule::KernelStep>(step.work); }));
@@ -117,7 +119,7 @@ Counts count(const Graph& graph, const Executable& executable, const DimValues& 
   const std::vector<runtime::KernelCounts> counts = test::counted_run(executable, session);
   std::int64_t barriers = 0;
   for (const runtime::KernelCounts& each : counts) barriers += each.block_barriers > 0;
-  const runtime::PlanTraffic all = traffic_of(executable.stages(), graph.ir(), dims, counts);
+  const runtime::PlanTraffic all = traffic_of(stages_of(executable), ir_of(graph), dims, counts);
   const runtime::Traffic& traffic = large && all.large_values.floor > 0 ? all.large_values : all.small_values;
   return {over(traffic.requested(), traffic.floor), over(traffic.sectors(), traffic.floor),
           std::to_string(barriers)};
@@ -129,12 +131,12 @@ DimValues dims_of(const Graph& graph, const Compiled& compiled, std::string& nam
        {std::numeric_limits<std::int64_t>::max(), std::int64_t{16}, std::int64_t{2}}) {
     DimValues dims;
     std::string text;
-    for (const ir::Symbol& symbol : graph.ir().symbols) {
+    for (const ir::Symbol& symbol : ir_of(graph).symbols) {
       const std::int64_t wanted = std::min(symbol.range.hint, most);
       dims[symbol.name] = std::clamp<std::int64_t>(wanted, symbol.range.min, symbol.range.max);
       if (wanted == most) text += fmt::format(" {}={}", symbol.name, dims[symbol.name]);
     }
-    if (operations_of(compiled, graph.ir(), dims) > most_operations) continue;
+    if (operations_of(compiled, ir_of(graph), dims) > most_operations) continue;
     name += text;
     return dims;
   }
@@ -145,14 +147,15 @@ void print_row(std::string name, const Graph& graph) {
   const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 1});
   const Executable executable = compile(graph, device);
   const std::string given = name;
-  const DimValues dims = dims_of(graph, executable.stages(), name);
+  const DimValues dims = dims_of(graph, stages_of(executable), name);
   const Counts counted = count(graph, executable, dims, name == given);
-  const Limits limits = limits_of(executable.stages());
+  const Limits limits = limits_of(stages_of(executable));
   fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", name,
-             kernels_of(graph, {.cut = Cut::one_op}), kernels_of(graph, {.cut = Cut::xla}),
-             kernels_of(graph, {.cut = Cut::tvm}), kernels_of(graph, {}), schemes_of(executable.stages()),
-             counted.requested, counted.sectors, counted.barriers, limits.registers, limits.spilled,
-             limits.occupancy);
+             kernels_of(graph, {.experiments = experiments({.cut = Cut::one_op})}),
+             kernels_of(graph, {.experiments = experiments({.cut = Cut::xla})}),
+             kernels_of(graph, {.experiments = experiments({.cut = Cut::tvm})}), kernels_of(graph, {}),
+             schemes_of(stages_of(executable)), counted.requested, counted.sectors, counted.barriers,
+             limits.registers, limits.spilled, limits.occupancy);
   std::fflush(stdout);
 }
 

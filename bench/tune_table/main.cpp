@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
 #include "cases/case_data.hpp"
 #include "cases/cases.hpp"
@@ -149,9 +150,10 @@ double compile_ratio(const Graph& graph, const Device& device, const std::string
 double seconds_of_mark(const Device& device) {
   constexpr int marks = 100'000;
   Stream stream = device.stream();
-  const auto event = device.backend()->create_event();
+  const auto event = backend_of(device)->create_event();
   return time_once([&] {
-           for (int i = 0; i < marks; ++i) device.backend()->record(stream.queue(), *event).throw_if_failed();
+           for (int i = 0; i < marks; ++i)
+             backend_of(device)->record(queue_of(stream), *event).throw_if_failed();
          }).wall /
          marks;
 }
@@ -221,7 +223,8 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
   }
   Exhaustive best;
   if (all_configurations) {
-    const runtime::Space space = runtime::space_of(each.graph.ir(), device.backend()->target(), {}, options);
+    const runtime::Space space =
+        runtime::space_of(ir_of(each.graph), backend_of(device)->target(), {}, options);
     best = exhaustive(each, device, space, stream, buffers.views, progress);
     if (best.best) contestants.push_back(best.best);
   }
@@ -244,7 +247,7 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
     if (!one.stopped.empty()) progress.print(fmt::format("{}: stopped: {}", each.name, one.stopped));
   }
   const auto [fastest, slowest] = std::minmax_element(times.begin(), times.end());
-  const std::size_t commands = usual->executable().stages().plan.steps.size();
+  const std::size_t commands = stages_of(usual->executable()).plan.steps.size();
   const double marks = static_cast<double>(2 * commands + 2) * seconds_of_mark(device) / contest.seconds(0);
   const std::string of_best =
       best.best ? fmt::format("{:.3f} | {} | {:.2f}", median(times) / contest.seconds(contestants.size() - 1),

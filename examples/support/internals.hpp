@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "eval/evaluate.hpp"
 #include "tensors/safetensors.hpp"
 
@@ -44,8 +45,8 @@ inline std::map<std::string, Accuracy> accuracy_of(
     const std::map<std::string, std::vector<std::byte>>& made) {
   const auto dim = [&](std::string_view name) { return dims.find(name)->second; };
   const fuse::runtime::Values values = host_values(data);
-  const auto exact = evaluate(graph.ir(), values, dim, fuse::runtime::Precision::exact).outputs;
-  const auto same = evaluate(graph.ir(), values, dim, fuse::runtime::Precision::same_type).outputs;
+  const auto exact = evaluate(ir_of(graph), values, dim, fuse::runtime::Precision::exact).outputs;
+  const auto same = evaluate(ir_of(graph), values, dim, fuse::runtime::Precision::same_type).outputs;
   std::map<std::string, Accuracy> result;
   for (const auto& [name, bytes] : made) {
     const fuse::runtime::ReferenceTensor& wanted = exact.at(name);

@@ -118,7 +118,7 @@ typedef struct fuse_compiler_view {
 /** Options of the emulated device. */
 typedef struct fuse_compiler_emulated_options {
   size_t struct_size;    /**< sizeof this struct; set by the caller */
-  const char* profile;   /**< "h200" where null; a100, v100, tiny3, tiny2 */
+  const char* profile;   /**< "h200" where null; a name as in Device::Emulated */
   int64_t checked;       /**< not 0: finds bad accesses, races, divergent barriers */
   int64_t threads;       /**< 0: one per core */
   uint64_t shuffle_seed; /**< not 0: threads run in an order drawn from it */

@@ -9,7 +9,9 @@
 //
 // A compound function opens at once into ops (APOLLO, section 3.2), so nothing later sees its boundary: it is
 // fused with what stands around it. Ops that add nodes stand in statements of their own where their order
-// matters: C++ leaves the order inside an expression open. SPDX-License-Identifier: Apache-2.0
+// matters: C++ leaves the order inside an expression open.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -61,7 +63,8 @@ class FUSE_COMPILER_API Compound {
   std::vector<std::int64_t> axes(const Axes& axes) const;
   /// Throws shape_mismatch where argument i has another rank.
   void check_rank(std::size_t i, std::int64_t rank) const;
-  /// Throws shape_mismatch for dims that are not the same; `what` names them: "the lengths of k and v".
+  /// Throws shape_mismatch for dims that are not the same, unless an assumption of the graph says that these
+  /// two are equal; `what` names them: "the lengths of k and v".
   void check_equal(std::string_view what, const Dim& a, const Dim& b) const;
 
   // Types: f16 and bf16 are stored only, so a function computes in f32 and rounds once.
@@ -90,7 +93,7 @@ class FUSE_COMPILER_API Compound {
   ScopeGuard scope_;  ///< keeps the builder alive
 };
 
-/// A number for each row, spread along `axis` over the dims of `like`: what a reduction along that axis gave.
+/// Repeats a reduced tensor along `axis`, so that it has the dims of `like`. `reduced` has one axis fewer.
 inline Tensor along(const Tensor& reduced, const Tensor& like, std::int64_t axis) {
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < like.rank(); ++i) {

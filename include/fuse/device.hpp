@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <fuse/error.hpp>
 #include <fuse/export.hpp>
+#include <fuse/host_data.hpp>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace fuse {
@@ -18,6 +19,9 @@ namespace runtime {
 class Backend;
 class Queue;
 }  // namespace runtime
+namespace detail {
+struct Access;
+}
 
 inline namespace v0 {
 
@@ -51,7 +55,10 @@ class FUSE_COMPILER_API Device {
     /// Whose attributes the scheduler sees: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2.
     std::string profile = "h200";
     bool checked = false;  ///< find bad accesses, races, divergent barriers; count bytes and sectors
-    int threads = 0;       ///< OS threads that run blocks; 0: one per core
+    /// In checked mode: an index of `gather` that is out of range, or a start of a dynamic slice, is a fault
+    /// of the run, and not clamped.
+    bool check_indices = false;
+    int threads = 0;                 ///< OS threads that run blocks; 0: one per core
     std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
     BlockScheduling scheduling = BlockScheduling::greedy;  ///< who gets a free slot
     /// Level of the C++ compiler for the emitted kernels, 0 to 3: at 0 it takes a third of the time, for
@@ -125,9 +132,8 @@ class FUSE_COMPILER_API Device {
   /// another kind than cuda.
   Stream wrap_stream(void* custream) const;
 
-  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< For the library itself.
-
  private:
+  friend struct detail::Access;
   Device(DeviceKind kind, std::shared_ptr<runtime::Backend> backend, std::string name, std::string why)
       : kind_(kind), backend_(std::move(backend)), name_(std::move(name)), why_(std::move(why)) {}
   DeviceKind kind_ = DeviceKind::reference;
@@ -141,13 +147,11 @@ class FUSE_COMPILER_API Stream {
  public:
   /// Waits for the work so far; reports a failure of any of it.
   Status synchronize() noexcept;
-  void* native() const noexcept;                     ///< CUstream, or null off CUDA
-  runtime::Queue& queue() const { return *queue_; }  ///< For the library itself.
-  /// For the library itself.
-  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }
+  void* native() const noexcept;  ///< CUstream, or null off CUDA
 
  private:
   friend class Device;
+  friend struct detail::Access;
   Stream(std::shared_ptr<runtime::Backend> backend, std::unique_ptr<runtime::Queue> queue);
   std::shared_ptr<runtime::Backend> backend_;
   std::shared_ptr<runtime::Queue> queue_;
@@ -170,16 +174,39 @@ class FUSE_COMPILER_API Buffer {
   void* address() const { return memory_.get(); }
   /// All of the memory. Valid as long as any copy of the buffer.
   BufferView view() const { return {memory_.get(), bytes_}; }
-  /// Copies from or to host memory and waits, on a queue of its own: work on this memory in any stream must
-  /// have been waited for. Throws buffer_size when the sizes differ, driver on failure.
+  /// Copies the whole buffer from or to host memory and waits, on a queue of its own: work on this memory in
+  /// any stream must have been waited for. Throws buffer_size when the sizes differ, driver on failure.
   ///@{
-  void upload(std::span<const std::byte> from);
-  void download(std::span<std::byte> to) const;
+  void upload(const HostData& from);
+  void download(const HostSpan& to) const;
   ///@}
-  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< For the library itself.
-
+  /// As above, for a part of the buffer: from byte `offset` on, as many bytes as the elements have. Throws
+  /// buffer_size for a part that is not inside the buffer.
+  ///@{
+  void upload(const HostData& from, std::int64_t offset);
+  void download(const HostSpan& to, std::int64_t offset) const;
+  ///@}
+  /// As above, but the copy is work of the stream, and nobody waits for it: the elements must stay where they
+  /// are, and those to copy as they are, until the stream has passed it. A temporary that owns its elements
+  /// does not compile. Throws buffer_size, driver; invalid_argument for a stream of another device.
+  ///@{
+  template <class C>
+  requires detail::ElementRange<std::remove_reference_t<C>>
+  void upload(Stream& stream, C&& from, std::int64_t offset = 0) {
+    static_assert(
+        std::is_lvalue_reference_v<C> || detail::is_span<std::remove_cvref_t<C>>,
+        "the stream would read the elements after they are gone with their temporary: give it a name");
+    upload_later(stream, HostData(from), offset);
+  }
+  void download(Stream& stream, const HostSpan& to, std::int64_t offset = 0) const;
+  ///@}
  private:
   friend class Device;
+  friend struct detail::Access;
+  void upload_later(Stream& stream, const HostData& from, std::int64_t offset);
+  std::byte* part(const char* what, std::int64_t offset, std::size_t bytes) const;
+  void check_stream(const char* what, const Stream& stream) const;
+
   std::shared_ptr<runtime::Backend> backend_;
   std::shared_ptr<void> memory_;
   std::int64_t bytes_ = 0;

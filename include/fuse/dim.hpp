@@ -16,7 +16,8 @@ namespace fuse {
 
 namespace detail {
 struct DimPoly;
-}
+struct Access;
+}  // namespace detail
 
 inline namespace v0 {
 
@@ -89,10 +90,9 @@ class FUSE_COMPILER_API Dim {
   /// A total order on forms (not on values), for tables that must not depend on addresses.
   friend FUSE_COMPILER_API int compare(const Dim&, const Dim&);
 
-  const detail::DimPoly* poly() const { return poly_.get(); }  ///< For the library itself.
-
  private:
   friend struct detail::DimPoly;
+  friend struct detail::Access;
   std::int64_t constant_ = 0;
   std::shared_ptr<const detail::DimPoly> poly_;
 };

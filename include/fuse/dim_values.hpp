@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <fuse/export.hpp>
 #include <initializer_list>
@@ -15,7 +16,7 @@ inline namespace v0 {
 
 /// Values by name, as in `{{"B", 64}, {"T", 128}}`, sorted by name. It works as a std::map does, and takes
 /// less time to include. Where a name is given twice, the first value counts.
-class DimValues {
+class FUSE_COMPILER_API DimValues {
  public:
   /// A name and its value.
   using value_type = std::pair<std::string, std::int64_t>;
@@ -47,10 +48,7 @@ class DimValues {
   void clear() { values_.clear(); }
 
   /// The value of a name; end() where it has none.
-  const_iterator find(std::string_view name) const {
-    const const_iterator at = place(name);
-    return at != end() && at->first == name ? at : end();
-  }
+  const_iterator find(std::string_view name) const;
   /// True when the name has a value.
   bool contains(std::string_view name) const { return find(name) != end(); }
   /// 1 when the name has a value, else 0.
@@ -58,47 +56,31 @@ class DimValues {
   /// The value of a name. One that has none yet gets 0.
   std::int64_t& operator[](std::string_view name) { return try_emplace(name, 0).first->second; }
   /// The value of a name; throws std::out_of_range for one that has none.
-  std::int64_t at(std::string_view name) const {
-    return values_.at(static_cast<std::size_t>(find(name) - begin())).second;
-  }
+  std::int64_t at(std::string_view name) const;
 
   /// Gives the name a value where it has none. The result is where the name stands, and whether it is new.
-  std::pair<iterator, bool> try_emplace(std::string_view name, std::int64_t value) {
-    const auto at = values_.begin() + (place(name) - begin());
-    if (at != values_.end() && at->first == name) return {at, false};
-    return {values_.emplace(at, name, value), true};
-  }
+  std::pair<iterator, bool> try_emplace(std::string_view name, std::int64_t value);
   /// As try_emplace.
   std::pair<iterator, bool> emplace(std::string_view name, std::int64_t value) {
     return try_emplace(name, value);
   }
   /// Gives the name this value, whether it had one or not.
-  void insert_or_assign(std::string_view name, std::int64_t value) {
-    const auto [at, fresh] = try_emplace(name, value);
-    if (!fresh) at->second = value;
-  }
+  void insert_or_assign(std::string_view name, std::int64_t value);
   /// As try_emplace for each pair of a range.
   template <class Iterator>
   void insert(Iterator first, Iterator last) {
     for (; first != last; ++first) try_emplace(first->first, first->second);
   }
   /// Removes a name; nothing happens where it has no value.
-  void erase(std::string_view name) {
-    const const_iterator at = find(name);
-    if (at != end()) values_.erase(at);
-  }
+  void erase(std::string_view name);
 
   /// True when the same names have the same values.
-  bool operator==(const DimValues&) const = default;
+  bool operator==(const DimValues& other) const;
   /// The lexicographic order of the pairs.
-  auto operator<=>(const DimValues&) const = default;
+  std::strong_ordering operator<=>(const DimValues& other) const;
 
  private:
-  const_iterator place(std::string_view name) const {
-    const_iterator at = begin();
-    while (at != end() && at->first < name) ++at;
-    return at;
-  }
+  const_iterator place(std::string_view name) const;
   std::vector<value_type> values_;
 };
 

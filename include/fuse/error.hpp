@@ -1,6 +1,6 @@
-// What goes wrong, as values: Error is thrown while building, compiling and loading; Status is
-// returned by run, which never throws.
-// SPDX-License-Identifier: Apache-2.0
+// What goes wrong, as values. Error is thrown by building, compiling, loading, prepare, allocate and Session.
+// Status is returned by Prepared::run, Prepared::pack, Explorer::run and Stream::synchronize, which never
+// throw. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace fuse {
 inline namespace v0 {
 
-/// Who can mend it: the program that uses fuse (user), the machine it runs on (runtime), or us (internal).
+/// Who can fix it: the program that uses fuse (user), the machine it runs on (runtime), or us (internal).
 enum class ErrorKind : std::uint8_t { user, runtime, internal };
 
 /// What is wrong. docs/errors.md has an example and a remedy of each.
@@ -79,10 +79,10 @@ struct ErrorInfo {
   std::string op{};                              ///< "matmul", or empty
   std::vector<std::string> shapes{};             ///< operand types, "f32[4, 8]"
   SourceLocation location{};                     ///< the builder's line, or the line of a file
-  std::string hint{};                            ///< what would mend it
+  std::string hint{};                            ///< what would fix it
 };
 
-/// Thrown by building, compiling and loading. what() is the whole text:
+/// Thrown by building, compiling, loading, prepare, allocate and Session. what() is the whole text:
 ///   main.cpp:12: matmul(f32[4, 8], f32[4, 8]): contracted extents differ: 8 and 4
 ///     hint: transpose the second operand
 class FUSE_COMPILER_API Error : public std::exception {
@@ -101,7 +101,7 @@ class FUSE_COMPILER_API Error : public std::exception {
   const char* what() const noexcept override { return text_.c_str(); }
   /// The parts of the text.
   const ErrorInfo& info() const noexcept { return info_; }
-  /// Who can mend it.
+  /// Who can fix it.
   ErrorKind kind() const noexcept { return info_.kind; }
   /// What is wrong.
   ErrorCode code() const noexcept { return info_.code; }
@@ -113,7 +113,7 @@ class FUSE_COMPILER_API Error : public std::exception {
 
 class FUSE_COMPILER_API Status;  // here, since g++ 12 takes no two kinds of attributes in one place
 
-/// The outcome of a run. Fixed size: making one never allocates.
+/// The outcome of a call that does not throw. Fixed size: making one never allocates.
 class [[nodiscard]] Status {
  public:
   /// Success.

@@ -21,31 +21,23 @@
 namespace fuse {
 
 struct Compiled;
+struct Experiments;
 
 inline namespace v0 {
 
-/// Whose rules cut a graph into kernels (docs/partition.md): fuse's, APOLLO's as printed, or those of other
-/// compilers, for comparison.
-enum class Cut : std::uint8_t {
-  fuse,    ///< fuse's own
-  apollo,  ///< APOLLO's as printed
-  xla,     ///< XLA's
-  tvm,     ///< TVM's
-  one_op   ///< each op is a kernel of its own
-};
+/// What the tests of fuse and its comparisons with other compilers change in a compilation. An application
+/// cannot make one.
+class FUSE_COMPILER_API ExperimentsHandle {
+ public:
+  /// Changes nothing.
+  ExperimentsHandle() = default;
+  /// True where the same is changed.
+  bool operator==(const ExperimentsHandle&) const;
 
-/// What becomes of a part of the graph that one kernel could compute (docs/stitching.md).
-enum class Stitch : std::uint8_t {
-  mapping,   ///< a kernel for each value that a reduction makes or that is needed more than once
-  no_merge,  ///< those values one after the other in one kernel, through memory and grid barriers
-  full,      ///< values pass inside a kernel where its threads hold what they need (AStitch, 3.2)
-};
-
-/// Whose rules say how a kernel's values reach its threads, and how its loops are mapped to them.
-enum class Schemes : std::uint8_t {
-  fuse,     ///< by the cost model
-  astitch,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
-  paper [[deprecated("the name is Schemes::astitch")]] = astitch,  ///< @deprecated The name is `astitch`.
+ private:
+  friend struct detail::Access;
+  explicit ExperimentsHandle(std::shared_ptr<Experiments> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Experiments> impl_;
 };
 
 /// How a graph is compiled.
@@ -53,20 +45,9 @@ struct CompileOptions {
   /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
   /// convert to bf16 and back may be removed. docs/passes.md lists the rules.
   bool relaxed_rounding = false;
-  /// Plants a fault, to see that a check finds it: "barrier.0" leaves out the first barrier of the kernels.
-  /// Empty: what FUSE_FAULT says. docs/emulated-device.md lists them. compile throws invalid_argument where
-  /// nothing in the graph can have it.
-  std::string fault{};
+  ExperimentsHandle experiments{};  ///< of the tests of fuse; an application leaves it as it is
   /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
   bool merge_gemms = true;
-  /// Whose rules cut the graph into kernels.
-  Cut cut = Cut::fuse;
-  int layers = 3;  ///< layers of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for
-                   ///< fuse and apollo
-  /// What becomes of a part of the graph that one kernel could compute.
-  Stitch stitch = Stitch::full;
-  /// Whose rules map the loops of kernels to threads.
-  Schemes schemes = Schemes::fuse;
   /// The loops of kernels are searched for, within milliseconds for each kernel, instead of chosen by rules
   /// of the shape (Dali, 2; docs/search.md). Both go by the same cost model.
   bool search = false;
@@ -132,15 +113,12 @@ class FUSE_COMPILER_API Executable {
   Prepared prepare(const DimValues& dims = {}) const;
   /// Steps with their ops and launches, as text.
   std::string explain() const;
-  /// The emitted CUDA text; empty on the reference device.
+  /// The source code of the kernels: CUDA for cuda and emulated, C++ for cpu. Empty on the reference device.
   const std::string& source() const;
   /// The device that it was compiled or loaded for.
   const Device& device() const;
   /// The executable with the values of its parameters (session.hpp).
   Bound bind(const Weights& weights) const;
-  /// Every stage, for tools; internal headers only. Throws unsupported for an executable that was loaded.
-  const Compiled& stages() const;
-
   /// Writes a saved plan: all that `load` needs to run this on such a device, where there is no compiler and
   /// no NVRTC (docs/deploy.md). The file is there whole or not at all. Throws io; unsupported on the
   /// reference device, which has no kernels to save.
@@ -151,12 +129,13 @@ class FUSE_COMPILER_API Executable {
   /// device.
   static Executable load(const std::string& path, const Device& device);
 
-  struct Impl;  ///< For the library itself.
-  /// For the library itself.
-  explicit Executable(std::shared_ptr<const Impl> impl);
-  const Impl& impl() const { return *impl_; }  ///< For the library itself.
+  struct Impl;  ///< What it consists of, which the library alone knows.
 
  private:
+  friend struct detail::Access;
+  explicit Executable(std::shared_ptr<const Impl> impl);
+  const Compiled& stages() const;
+
   std::shared_ptr<const Impl> impl_;
   std::shared_ptr<runtime::PreparedShapes> prepared_;
 };
@@ -243,9 +222,7 @@ class FUSE_COMPILER_API Workspace {
   /// for their blocks when it was made (docs/streams.md). The results are the same.
   bool split() const;
 
-  struct Impl;  ///< For the library itself.
-  /// For the library itself.
-  explicit Workspace(std::unique_ptr<Impl> impl);
+  struct Impl;  ///< What it consists of, which the library alone knows.
   /// From now on each run marks the start and the end of its steps on their streams: a workspace in graph
   /// mode goes over to streams. Allocates the marks. Throws driver, out_of_memory; invalid_argument for an
   /// empty workspace.
@@ -253,9 +230,11 @@ class FUSE_COMPILER_API Workspace {
   /// The profile of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty
   /// until all of that run is over, and on the reference device, which has no steps. Throws driver.
   std::optional<Profile> measured() const;
-  Impl* impl() const { return impl_.get(); }  ///< For the library itself.
 
  private:
+  friend class Prepared;
+  friend struct detail::Access;
+  explicit Workspace(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
@@ -287,14 +266,14 @@ class FUSE_COMPILER_API Prepared {
   /// reference device.
   Profile predicted() const;
 
-  /// A workspace in memory of the device's. Until it is destroyed it reserves slots on the multiprocessors,
-  /// in this process, for the blocks of cooperative kernels; where too few are left, their fallback launches
-  /// run instead. Throws out_of_memory, driver, and out_of_residency for a kernel that has no fallback
-  /// launches.
+  /// A workspace in memory of the device's. Until it is destroyed it reserves room on the multiprocessors,
+  /// in this process, for the blocks of cooperative kernels; where too little is left, their fallback
+  /// launches run instead. Throws out_of_memory, driver, and out_of_residency for a kernel that has no
+  /// fallback launches.
   Workspace workspace(const WorkspaceOptions& options = {}) const;
   /// A workspace in the caller's memory, at least workspace_bytes() long, 256-byte aligned. The memory
   /// outlives the workspace, and may be that of other workspaces whose runs are never in flight with this
-  /// one's: they share their slots too. Throws invalid_argument, and what the other throws.
+  /// one's: they share the room for their blocks too. Throws invalid_argument, and what the other throws.
   Workspace workspace(BufferView memory, const WorkspaceOptions& options = {}) const;
 
   /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them
@@ -305,7 +284,7 @@ class FUSE_COMPILER_API Prepared {
   bool reads_in_run(std::size_t slot) const;
 
   /// Enqueues the work. `buffers[i]` belongs to slot i, at least bytes(i) long, 16-byte aligned; outputs
-  /// overlap no other buffer, but for one with a donor, whose buffer it shares; the workspace was made by
+  /// overlap no other buffer, except one with a donor, whose buffer it shares; the workspace was made by
   /// this Prepared (or a copy) and its memory overlaps none; `packed` is what pack filled, and any number of
   /// runs may read it at once. All live until the stream has passed the work. Does not allocate, compile or
   /// synchronise. On failure no output counts as written. The reference device works before it returns.
@@ -313,11 +292,12 @@ class FUSE_COMPILER_API Prepared {
   Status run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
              BufferView packed = {}) const noexcept;
 
-  struct Impl;  ///< For the library itself.
-  /// For the library itself.
-  explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  struct Impl;  ///< What it consists of, which the library alone knows.
 
  private:
+  friend class Executable;
+  friend struct detail::Access;
+  explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
 

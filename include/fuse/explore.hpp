@@ -152,9 +152,8 @@ class FUSE_COMPILER_API Explorer {
   /// rather wait than run the default.
   void wait_for_compiler();
 
-  struct Impl;  ///< For the library itself.
-
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -26,7 +26,8 @@ struct Graph;
 }
 namespace detail {
 struct Builder;  // the graph under construction, shared by a Graph and its tensors
-}
+struct Access;
+}  // namespace detail
 
 inline namespace v0 {
 
@@ -40,9 +41,10 @@ class FUSE_COMPILER_API Tensor {
   DType dtype() const;
   /// The extents.
   std::vector<Dim> dims() const;
-  /// The number of dims.
+  /// The number of axes.
   std::int64_t rank() const;
-  /// The extent of a dim; a negative axis counts from the end. Throws invalid_argument for one out of range.
+  /// The extent of an axis; a negative axis counts from the end. Throws invalid_argument for one out of
+  /// range.
   Dim dim(std::int64_t axis) const;
   /// The type as text: "f32[B, 1024]".
   std::string type_string() const;
@@ -199,12 +201,10 @@ class FUSE_COMPILER_API Graph {
   /// The graph of a `.fuse` file. Throws io, and what `parse` throws.
   static Graph load(const std::string& path);
 
-  /// For the library itself: the representation that passes work on.
-  const ir::Graph& ir() const;
-  /// For the library itself.
-  static Graph from_ir(ir::Graph graph);
-
  private:
+  friend struct detail::Access;
+  const ir::Graph& ir() const;
+  static Graph from_ir(ir::Graph graph);
   explicit Graph(std::shared_ptr<detail::Builder> builder) : builder_(std::move(builder)) {}
   std::shared_ptr<detail::Builder> builder_;
 };
@@ -287,54 +287,58 @@ Tensor clamp(const Arg& x, const Arg& low, const Arg& high);      ///< minimum(m
 /// to a narrower one wraps; anything to bool: whether it is not 0.
 Tensor convert(const Arg& x, DType dtype);
 
-/// Repeats extents 1 and missing leading dims, as operators do; the shape must allow it.
+/// Repeats x along axes of extent 1 and along missing leading axes, as operators do, so that it has these
+/// dims. Throws shape_mismatch where that is not possible.
 Tensor broadcast_to(const Arg& x, std::vector<Dim> dims);
-/// Operand dim i becomes result dim dims[i]; the other result dims repeat.
+/// Axis i of x becomes axis dims[i] of the result; x repeats along the other axes.
 Tensor broadcast_in_dim(const Arg& x, std::vector<Dim> result_dims, std::vector<std::int64_t> dims);
-/// Same elements in row-major order; one extent may be -1 when the others determine it.
+/// Gives the elements, in row-major order, other dims. One extent may be -1 when the others determine it.
 Tensor reshape(const Arg& x, std::vector<Dim> dims);
-/// The dims of extent 1 go away: those named, which must have it, or all that have it.
+/// Removes the axes that are named; each must have extent 1. Without axes it removes all axes of extent 1.
 Tensor squeeze(const Arg& x, const Axes& axes = {});
-/// Puts in dims of extent 1; each axis is where one stands in the result.
+/// Inserts axes of extent 1. Each number is the place of a new axis in the result.
 Tensor unsqueeze(const Arg& x, const Axes& axes);
-/// Makes one dim of the dims `first` to `last`, both included.
+/// Makes one axis of the axes `first` to `last`, both included.
 Tensor flatten(const Arg& x, std::int64_t first = 0, std::int64_t last = -1);
-/// Result dim i is operand dim permutation[i].
+/// Reorders the axes: axis i of the result is axis permutation[i] of x.
 Tensor transpose(const Arg& x, std::vector<std::int64_t> permutation);
-/// Elements [start, limit) with a step along one axis.
+/// Takes the elements [start, limit) along one axis, with a stride.
 Tensor slice(const Arg& x, std::int64_t axis, const Dim& start, const Dim& limit, std::int64_t stride = 1);
-/// Elements [start, limit) with a step, along each axis that is named, once.
+/// What a slice takes along one axis: the elements [start, limit), with a stride.
 struct SliceRange {
   std::int64_t axis = 0;  ///< a negative one counts from the end
   ///@{
   /// The first element, `start`, and the first one that is left out, `limit`.
   Dim start = 0, limit = 0;
   ///@}
-  std::int64_t stride = 1;  ///< the step, 1 or more
+  std::int64_t stride = 1;  ///< 1 or more
 };
-/// The elements in all of the ranges; an axis that none of them names is whole.
+/// Takes the elements that lie in all of the ranges. Each range names another axis; an axis without a range
+/// is taken whole.
 Tensor slice(const Arg& x, const std::vector<SliceRange>& ranges);
-/// x cut along an axis: into parts of the given extents, which add up to the axis's.
+/// Cuts x along an axis into parts. `extents` has the extent of each part; their sum is that of the axis.
 std::vector<Tensor> split(const Arg& x, const std::vector<Dim>& extents, std::int64_t axis);
-/// The listed axes run backwards.
-Tensor reverse(const Arg& x, std::vector<std::int64_t> axes);
-/// `low[i]` elements of value before and `high[i]` after dim i; the value is a number or a scalar of x's
-/// dtype.
+/// Reverses the order of the elements along each of the axes.
+Tensor reverse(const Arg& x, const Axes& axes);
+/// Puts `low[i]` elements before those of axis i, and `high[i]` behind them. They have the value, which is a
+/// number or a scalar of x's dtype.
 Tensor pad(const Arg& x, const Arg& value, std::vector<Dim> low, std::vector<Dim> high);
-/// The parts one after the other along an axis; the other extents are equal. Throws invalid_argument for no
-/// parts.
+/// Joins the parts along an axis, one after the other. Their other extents are equal. Throws invalid_argument
+/// for no parts.
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis,
               std::source_location at = std::source_location::current());
-/// Tensors of one shape, one after the other along a new axis of the result.
+/// Joins tensors of one shape along a new axis of the result.
 Tensor stack(const std::vector<Tensor>& parts, std::int64_t axis = 0,
              std::source_location at = std::source_location::current());
-/// x.dims[:axis] + indices.dims + x.dims[axis + 1:]; an index out of range is clamped. As numpy.take.
+/// Takes the elements of x at the indices along an axis, as numpy.take does. The dims are x.dims[:axis] +
+/// indices.dims + x.dims[axis + 1:]. An index out of range is clamped.
 Tensor gather(const Arg& x, const Arg& indices, std::int64_t axis);
 
-/// sizes[i] elements of dim i from starts[i], a number or an i32 or i64 scalar known at run time; a start is
-/// clamped so that the slice lies inside.
+/// Takes sizes[i] elements along axis i from starts[i], which is a number, or an i32 or i64 scalar that is
+/// known at run time. A start is clamped so that the slice lies inside of x.
 Tensor dynamic_slice(const Arg& x, const std::vector<Arg>& starts, std::vector<Dim> sizes);
-/// x with `update`, of the same rank and no greater, at the starts, which are clamped as above.
+/// Gives x with `update` written at the starts, which are clamped as above. Both have one rank; the update is
+/// no larger than x.
 Tensor dynamic_update_slice(const Arg& x, const Arg& update, const std::vector<Arg>& starts);
 
 /// Options of a reduction.
@@ -411,7 +415,8 @@ FUSE_COMPILER_API std::vector<Tensor> split_equally(const Arg& x, std::int64_t p
 
 inline namespace v0 {
 
-/// x cut along an axis into so many parts of one extent, of which the axis's must be a multiple.
+/// Cuts x along an axis into so many equal parts, 1 to 65,536. The extent of the axis must be a multiple of
+/// it.
 template <std::integral T>
 std::vector<Tensor> split(const Arg& x, T parts, std::int64_t axis) {  // a template, so that {3} is a list
   return detail::split_equally(x, static_cast<std::int64_t>(parts), axis);
@@ -423,6 +428,10 @@ inline Tensor& operator+=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) +
 inline Tensor& operator-=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) - b; }
 inline Tensor& operator*=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) * b; }
 inline Tensor& operator/=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) / b; }
+inline Tensor& operator%=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) % b; }
+inline Tensor& operator&=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) & b; }
+inline Tensor& operator|=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) | b; }
+inline Tensor& operator^=(Tensor& a, const Arg& b) { return a = Arg(a, b.at()) ^ b; }
 ///@}
 
 }  // namespace v0

@@ -69,6 +69,8 @@ inline namespace v0 {
 /// Elements to read. Made in passing, from what holds them; it owns nothing, so it lives no longer than that.
 class HostData {
  public:
+  /// No elements.
+  HostData() = default;
   /// All elements of a vector, an array or a span.
   template <class C>
   requires(detail::ElementRange<const std::remove_cvref_t<C>> &&
@@ -94,6 +96,8 @@ class HostData {
 /// lost.
 class HostSpan {
  public:
+  /// No elements.
+  HostSpan() = default;
   /// All elements of a vector, an array or a span.
   template <class C>
   requires(detail::ElementRange<std::remove_reference_t<C>> &&

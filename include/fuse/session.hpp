@@ -1,10 +1,10 @@
 // Bound and Session: running a compiled graph with buffers by name.
 //
 //   const fuse::Bound model = fuse::compile(g, device).bind(weights);
-//   fuse::Session run = model.session({{"B", 64}});
-//   run.set("x", x);                            // a std::vector<float>, say
-//   run.run();
-//   const auto y = run.get<float>("y");
+//   fuse::Session session = model.session({{"B", 64}});
+//   session.set("x", x);                            // a std::vector<float>, say
+//   session.run();
+//   const auto y = session.get<float>("y");
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,15 +43,15 @@ class FUSE_COMPILER_API Bound {
   /// A session with these parameters. Throws what Session's constructor throws.
   Session session(const DimValues& dims = {}, const WorkspaceOptions& options = {}) const;
 
-  struct Impl;  ///< For the library itself.
-
  private:
   friend class Session;
+  struct Impl;
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Runs with one set of dims, with buffers by name. It allocates what is not given to it with `use`. One
-/// thread at a time. Its functions wait for what they do, but for those that take a stream.
+/// Runs with one set of dims, with buffers by name. The constructor allocates all buffers and the workspace;
+/// `use` puts the caller's memory in the place of a buffer, which is then given back. One thread at a time.
+/// Each function waits until its work is done, except those that take a stream.
 class FUSE_COMPILER_API Session {
  public:
   /// With parameters of its own, which `set` gives values. Throws what Executable::prepare throws, and
@@ -70,9 +70,9 @@ class FUSE_COMPILER_API Session {
   /// The executable made ready for the dims of the session.
   const Prepared& prepared() const { return prepared_; }
 
-  /// Copies elements into an input or a parameter: as many as it has, of its type. Throws unknown_name;
-  /// buffer_size, dtype_mismatch; invalid_argument for a parameter of a Bound. Bytes are taken for elements
-  /// of the right type.
+  /// Copies elements into an input or a parameter. Their number and type must be its own; bytes are taken for
+  /// elements of the right type. Throws unknown_name, buffer_size, dtype_mismatch, and invalid_argument for a
+  /// parameter of a Bound.
   void set(std::string_view name, const HostData& elements);
   /// As above, for a list of elements: `set("x", {1.0f, 2.0f})`.
   template <detail::Element T>
@@ -93,11 +93,11 @@ class FUSE_COMPILER_API Session {
   /// missing.
   void set(const Weights& weights);
 
-  /// From now on the input or output is in this memory of the device, which is the caller's: at least as long
-  /// as it needs, 16-byte aligned. An input counts as set. An output with a donor is where its donor is.
-  /// Where an input and an output have one name, it is the input. An output in it has no value until a run
-  /// makes one. Throws unknown_name, buffer_size, misaligned; invalid_argument for a parameter and for an
-  /// output with a donor.
+  /// Puts an input or an output into memory of the device that is the caller's. The memory must be long
+  /// enough and 16-byte aligned. An input counts as set; an output has no value until a run makes one. Where
+  /// an input and an output have one name, it is the input. An output with a donor follows its donor. Throws
+  /// unknown_name, buffer_size, misaligned, and invalid_argument for a parameter and for an output with a
+  /// donor.
   void use(std::string_view name, BufferView memory);
   /// As above, and keeps the buffer alive. Buffers of other sessions can be used, so that one step reads what
   /// another has written, without a copy.
@@ -127,12 +127,12 @@ class FUSE_COMPILER_API Session {
     return elements;
   }
   /// The bytes of an output. Throws as above.
-  std::vector<std::byte> get(std::string_view name) const { return get<std::byte>(name); }
+  std::vector<std::byte> get(std::string_view name) const;
 
   /// As Workspace::measure: from now on `measured` has the profile of the last run.
   void measure() { workspace_.measure(); }
   /// As Workspace::measured: no value until all of the last run is over.
-  std::optional<Profile> measured() const { return workspace_.measured(); }
+  std::optional<Profile> measured() const;
   /// The workspace of its runs.
   const Workspace& workspace() const { return workspace_; }
 
@@ -154,8 +154,8 @@ class FUSE_COMPILER_API Session {
   mutable Stream stream_;
   std::vector<Buffer> buffers_;     ///< by slot; empty where the memory is the caller's, or the donor's
   std::vector<BufferView> views_;   ///< by slot
-  std::vector<bool> set_;           ///< by slot: whether an input or a parameter has a value
-  mutable std::vector<bool> made_;  ///< by slot: whether an output has what a run made
+  std::vector<char> set_;           ///< by slot: whether an input or a parameter has a value
+  mutable std::vector<char> made_;  ///< by slot: whether an output has what a run made
   Workspace workspace_;
   Buffer packed_;
   mutable std::optional<Stream> in_flight_;  ///< the stream of a run that nobody has waited for

@@ -42,8 +42,8 @@ class FUSE_COMPILER_API Weights {
   /// No tensors.
   Weights();
 
-  /// The tensors of the file. One whose dtype fuse does not have is named and counted, and throws
-  /// `unsupported` when it is looked up. Throws Error: io, file_format.
+  /// The tensors of the file. A tensor whose type fuse does not have is listed by `names`, and looking it up
+  /// throws `unsupported`. Throws Error: io, file_format.
   static Weights from_safetensors(const std::string& path);
 
   /// One tensor per file: pairs of a name and the path of an .npy file; bfloat16 is the void type '<V2', as
@@ -53,10 +53,12 @@ class FUSE_COMPILER_API Weights {
 
   /// The tensor of this name; nullptr if there is none. Throws unsupported where fuse does not have its
   /// dtype.
-  const View* find(std::string_view name) const;
+  const View* find(std::string_view name) const&;
+  const View* find(std::string_view name) const&& = delete;  ///< the bytes would be gone with the temporary
   /// The tensor of this name. Throws unknown_name, with the names nearest to it as a hint, and unsupported as
   /// above.
-  View at(std::string_view name) const;
+  View at(std::string_view name) const&;
+  View at(std::string_view name) const&& = delete;  ///< the bytes would be gone with the temporary
   /// The names of all tensors, sorted.
   std::vector<std::string> names() const;
   /// The number of tensors, of any dtype.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analysis/facts_state.hpp"
+#include "base/access.hpp"
 
 namespace fuse::analysis {
 namespace {
@@ -142,13 +143,13 @@ class Solver {
 
   /// The form lies in `to`; so each of its terms lies in what the others leave.
   void propagate(const Dim& form, Interval to) {
-    if (!form.poly()) {
+    if (!poly_of(form)) {
       if (form.constant() < to.low || form.constant() > to.high) conflict();
       return;
     }
-    const std::vector<DimTerm>& terms = form.poly()->terms;
+    const std::vector<DimTerm>& terms = poly_of(form)->terms;
     std::vector<Interval> values;
-    Interval finite{form.poly()->constant, form.poly()->constant};
+    Interval finite{poly_of(form)->constant, poly_of(form)->constant};
     std::size_t no_low = 0, no_high = 0;
     for (const DimTerm& term : terms) {
       const Interval value = values.emplace_back(state_.interval(term));
@@ -183,7 +184,7 @@ class Solver {
     const Interval bounds{fact.low, fact.high};
     const std::int64_t factor = fact.factor;
     propagate(form, bounds);
-    if (form.poly() && (form.poly()->terms.size() > 1 || form.poly()->constant != 0)) {
+    if (poly_of(form) && (poly_of(form)->terms.size() > 1 || poly_of(form)->constant != 0)) {
       add_nonnegative(Dim(clamp_to_int64(bounds.high)) - form);
       add_nonnegative(form - Dim(clamp_to_int64(bounds.low)));
     }
@@ -222,8 +223,8 @@ class Solver {
 
   void add_nonnegative(const Dim& form) {
     // A bound of one product is in its interval.
-    if (!form.poly() || form.poly()->terms.size() == 1) return;
-    for (const DimTerm& term : form.poly()->terms) {
+    if (!poly_of(form) || poly_of(form)->terms.size() == 1) return;
+    for (const DimTerm& term : poly_of(form)->terms) {
       std::vector<std::size_t>& known = state_.nonnegative_of[key(term.factors)];
       if (known.empty() || known.back() != state_.nonnegative.size())
         known.push_back(state_.nonnegative.size());
@@ -243,7 +244,7 @@ class Solver {
       if (of.constant() % divisor != 0) conflict();
       return;
     }
-    const DimPoly& poly = *of.poly();
+    const DimPoly& poly = *poly_of(of);
     std::int64_t common = std::abs(poly.constant);
     for (const DimTerm& term : poly.terms) common = std::gcd(common, term.coefficient);
     const std::int64_t wanted = divisor / std::gcd(divisor, common);
@@ -290,7 +291,7 @@ class Solver {
 
   /// form / what divides every term and is not 0.
   Dim without_common_factors(Dim form) {
-    const DimPoly& poly = *form.poly();
+    const DimPoly& poly = *poly_of(form);
     std::int64_t common = std::abs(poly.constant);
     for (const DimTerm& term : poly.terms) common = std::gcd(common, term.coefficient);
     std::vector<DimTerm> terms = poly.terms;
@@ -328,20 +329,20 @@ class Solver {
       return;
     }
     std::int64_t common = 0;
-    for (const DimTerm& term : form.poly()->terms) common = std::gcd(common, state_.factor(term));
-    if (common != 0 && form.poly()->constant % common != 0) conflict();
+    for (const DimTerm& term : poly_of(form)->terms) common = std::gcd(common, state_.factor(term));
+    if (common != 0 && poly_of(form)->constant % common != 0) conflict();
     form = without_common_factors(std::move(form));
     if (form.is_constant()) conflict();  // a product of what is not 0
     propagate(form, {0, 0});
     if (is_replaced(form)) return;  // by a constant, just now
     if (replace_symbol(form)) return;
-    const bool lone = form.poly()->constant == 0 && form.poly()->terms.size() == 1;
-    const Atom& first = form.poly()->terms[0].factors[0];
-    if (lone && first->kind == DimAtom::Kind::symbol && is_power(form.poly()->terms[0])) {
+    const bool lone = poly_of(form)->constant == 0 && poly_of(form)->terms.size() == 1;
+    const Atom& first = poly_of(form)->terms[0].factors[0];
+    if (lone && first->kind == DimAtom::Kind::symbol && is_power(poly_of(form)->terms[0])) {
       if (const std::size_t symbol = index_of(first); symbol < state_.symbols.size())
         return narrow(symbol, {0, 0});
     }
-    if (lone && form.poly()->terms[0].factors.size() == 1 && first->kind == DimAtom::Kind::remainder &&
+    if (lone && poly_of(form)->terms[0].factors.size() == 1 && first->kind == DimAtom::Kind::remainder &&
         first->divisor.is_constant() && first->divisor.constant() > 1 && !in_remainder_) {
       in_remainder_ = true;
       divides(first->divisor, first->dividend);
@@ -363,7 +364,7 @@ class Solver {
   bool replace_symbol(const Dim& form) {
     std::unordered_map<std::string, int> uses;
     for_each_symbol(form, [&](const Atom& symbol) { ++uses[symbol->name]; });
-    const std::vector<DimTerm>& terms = form.poly()->terms;
+    const std::vector<DimTerm>& terms = poly_of(form)->terms;
     if (size(form, max_replacement) > max_replacement) return false;
     std::optional<std::pair<bool, std::size_t>> best;
     Dim rest;
@@ -377,9 +378,9 @@ class Solver {
       }
       Dim others = form - dim_of(term);
       if (term.coefficient > 0) others = Dim(0) - others;
-      bool positive = !others.poly() || others.poly()->constant >= 0;
-      if (others.poly()) {
-        for (const DimTerm& other : others.poly()->terms) positive = positive && other.coefficient > 0;
+      bool positive = !poly_of(others) || poly_of(others)->constant >= 0;
+      if (poly_of(others)) {
+        for (const DimTerm& other : poly_of(others)->terms) positive = positive && other.coefficient > 0;
       }
       if (best && *best >= std::pair(positive, index)) continue;
       best = {positive, index};
@@ -403,7 +404,7 @@ class Solver {
   /// The term with most factors, the last of them, is replaced by the others.
   void add_rule(Dim form) {
     const DimTerm* lead = nullptr;
-    for (const DimTerm& term : form.poly()->terms) {  // sorted by factors
+    for (const DimTerm& term : poly_of(form)->terms) {  // sorted by factors
       if (!lead || term.factors.size() >= lead->factors.size()) lead = &term;
     }
     Rule rule{*lead, dim_of(*lead) - form};

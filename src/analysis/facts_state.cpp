@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/access.hpp"
+
 namespace fuse::analysis {
 namespace {
 
@@ -28,7 +30,7 @@ const SymbolFact* Facts::State::find(const std::string& name) const {
 }
 
 bool Facts::State::touches(const Dim& dim) const {
-  bool found = !rules.empty() && dim.poly();
+  bool found = !rules.empty() && poly_of(dim);
   for_each_symbol(dim, [&](const Atom& symbol) {
     if (found) return;
     const SymbolFact* fact = find(symbol->name);
@@ -93,9 +95,9 @@ Interval Facts::State::interval(const DimTerm& term) const {
 }
 
 Interval Facts::State::interval(const Dim& dim) const {
-  if (!dim.poly()) return {dim.constant(), dim.constant()};
-  Interval sum{dim.poly()->constant, dim.poly()->constant};
-  for (const DimTerm& term : dim.poly()->terms) sum = add(sum, interval(term));
+  if (!poly_of(dim)) return {dim.constant(), dim.constant()};
+  Interval sum{poly_of(dim)->constant, poly_of(dim)->constant};
+  for (const DimTerm& term : poly_of(dim)->terms) sum = add(sum, interval(term));
   return sum;
 }
 
@@ -132,17 +134,17 @@ std::int64_t Facts::State::factor(const DimTerm& term) const {
 }
 
 std::int64_t Facts::State::factor(const Dim& dim) const {
-  std::int64_t result = dim.poly() ? dim.poly()->constant : dim.constant();
-  if (!dim.poly()) return result == INT64_MIN ? max_factor : std::abs(result);
-  for (const DimTerm& term : dim.poly()->terms) result = std::gcd(result, factor(term));
+  std::int64_t result = poly_of(dim) ? poly_of(dim)->constant : dim.constant();
+  if (!poly_of(dim)) return result == INT64_MIN ? max_factor : std::abs(result);
+  for (const DimTerm& term : poly_of(dim)->terms) result = std::gcd(result, factor(term));
   return result;
 }
 
 /// The dividend without terms that a rule says are multiples of the divisor.
 Dim Facts::State::without_multiples(const Dim& dividend, const Dim& divisor) const {
-  if (divisor.is_constant() || !dividend.poly() || rules.empty()) return dividend;
+  if (divisor.is_constant() || !poly_of(dividend) || rules.empty()) return dividend;
   Dim rest = dividend;
-  for (const DimTerm& term : dividend.poly()->terms) {
+  for (const DimTerm& term : poly_of(dividend)->terms) {
     const bool multiple = std::any_of(term.factors.begin(), term.factors.end(), [&](const Atom& factor) {
       return apply_rules(DimPoly::of(factor) % divisor).is(0);
     });
@@ -173,16 +175,16 @@ Dim Facts::State::rewrite_atom(const Atom& atom) const {
 }
 
 Dim Facts::State::rewrite(const Dim& dim) const {
-  if (!dim.poly()) return dim;
+  if (!poly_of(dim)) return dim;
   std::vector<DimTerm> kept;
-  Dim changed = dim.poly()->constant;
-  for (const DimTerm& term : dim.poly()->terms) {
+  Dim changed = poly_of(dim)->constant;
+  for (const DimTerm& term : poly_of(dim)->terms) {
     bool plain = true;  // all symbols stay: the usual case, which adds up in one go
     DimTerm same_term{term.coefficient, {}};
     for (const Atom& factor : term.factors) {
       const SymbolFact* fact = factor->kind == DimAtom::Kind::symbol ? find(factor->name) : nullptr;
       plain = plain && fact && !fact->replaced;
-      if (plain) same_term.factors.push_back(fact->dim.poly()->terms[0].factors[0]);
+      if (plain) same_term.factors.push_back(poly_of(fact->dim)->terms[0].factors[0]);
     }
     if (plain) {
       kept.push_back(std::move(same_term));
@@ -211,7 +213,7 @@ bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
       }
     }
     if (atom->kind == DimAtom::Kind::quotient && !atom->divisor.is_constant() && !rules.empty()) {
-      const DimPoly& by = *atom->divisor.poly();
+      const DimPoly& by = *poly_of(atom->divisor);
       if (by.constant == 0 && by.terms.size() == 1 && term.coefficient % by.terms[0].coefficient == 0) {
         std::vector<Atom> others = term.factors;
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
@@ -240,9 +242,9 @@ bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
 }
 
 Dim Facts::State::apply_rules(Dim dim) const {
-  for (int round = 0; round < max_rewrites && dim.poly(); ++round) {
+  for (int round = 0; round < max_rewrites && poly_of(dim); ++round) {
     bool changed = false;
-    for (const DimTerm& term : dim.poly()->terms) {
+    for (const DimTerm& term : poly_of(dim)->terms) {
       Dim by;
       if (!rewrite_term(term, by)) continue;
       dim = dim - dim_of(term) + by;
@@ -263,13 +265,13 @@ Dim Facts::State::narrow(const Dim& dim) const {
 
 bool Facts::State::proves_nonnegative(const Dim& form, int depth) const {
   if (interval(form).low >= 0 || proven_le(0, narrow(form))) return true;
-  if (depth == 0 || !form.poly() || nonnegative.empty()) return false;
+  if (depth == 0 || !poly_of(form) || nonnegative.empty()) return false;
   std::size_t attempts = 0;
-  for (const DimTerm& term : form.poly()->terms) {
+  for (const DimTerm& term : poly_of(form)->terms) {
     const auto candidates = nonnegative_of.find(key(term.factors));
     if (candidates == nonnegative_of.end()) continue;
     for (const std::size_t i : candidates->second) {
-      for (const DimTerm& known : nonnegative[i].poly()->terms) {
+      for (const DimTerm& known : poly_of(nonnegative[i])->terms) {
         if (!same(known.factors, term.factors) || (known.coefficient < 0) != (term.coefficient < 0)) continue;
         if (++attempts > max_attempts) return false;
         // form = rest + count * known, and known >= 0.

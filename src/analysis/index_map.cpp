@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 
 namespace fuse::analysis {
@@ -24,9 +25,9 @@ Variable variable_of(const DimAtom& atom) {
 /// The expression with every variable replaced. Symbols of the graph may have any name, so names do not
 /// decide.
 Dim replace(const Dim& dim, const std::function<Dim(const Variable&)>& by) {
-  if (!dim.poly()) return dim;
-  Dim sum = dim.poly()->constant;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return dim;
+  Dim sum = poly_of(dim)->constant;
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     Dim product = term.coefficient;
     for (const detail::Atom& factor : term.factors) {
       switch (factor->kind) {
@@ -50,8 +51,8 @@ Dim replace(const Dim& dim, const std::function<Dim(const Variable&)>& by) {
 }
 
 void collect(const Dim& dim, std::vector<Variable>& out) {
-  if (!dim.poly()) return;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return;
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     for (const detail::Atom& factor : term.factors) {
       if (factor->kind == DimAtom::Kind::index) {
         out.push_back(variable_of(*factor));
@@ -463,7 +464,7 @@ Dim result_variable(std::size_t dim, const Dim& extent) { return index_variable(
 Dim free_variable(std::size_t number, const Dim& extent) { return index_variable('k', number, extent); }
 
 std::optional<Variable> as_variable(const Dim& dim) {
-  const detail::DimPoly* poly = dim.poly();
+  const detail::DimPoly* poly = poly_of(dim);
   if (!poly || poly->constant != 0 || poly->terms.size() != 1) return std::nullopt;
   const detail::DimTerm& term = poly->terms[0];
   if (term.coefficient != 1 || term.factors.size() != 1) return std::nullopt;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/access.hpp"
+
 namespace fuse::analysis {
 namespace {
 
@@ -100,8 +102,8 @@ Dim dim_of(const std::vector<Atom>& factors) { return dim_of(DimTerm{1, factors}
 
 std::size_t size(const Dim& dim, std::size_t budget) {
   std::size_t total = 1;
-  if (!dim.poly()) return total;
-  for (const DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return total;
+  for (const DimTerm& term : poly_of(dim)->terms) {
     for (const Atom& factor : term.factors) {
       ++total;
       if (total > budget) return total;
@@ -113,8 +115,8 @@ std::size_t size(const Dim& dim, std::size_t budget) {
 }
 
 void for_each_symbol(const Dim& dim, const std::function<void(const Atom&)>& use) {
-  if (!dim.poly()) return;
-  for (const DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return;
+  for (const DimTerm& term : poly_of(dim)->terms) {
     for (const Atom& factor : term.factors) {
       if (factor->kind == DimAtom::Kind::symbol) {
         use(factor);
@@ -129,9 +131,9 @@ void for_each_symbol(const Dim& dim, const std::function<void(const Atom&)>& use
 }
 
 Dim map_symbols(const Dim& dim, const std::function<Dim(const Atom&)>& of) {
-  if (!dim.poly()) return dim;
-  Dim sum = dim.poly()->constant;
-  for (const DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return dim;
+  Dim sum = poly_of(dim)->constant;
+  for (const DimTerm& term : poly_of(dim)->terms) {
     Dim product = term.coefficient;
     for (const Atom& factor : term.factors) {
       switch (factor->kind) {

@@ -5,6 +5,7 @@
 #include <fuse/numerics.hpp>
 #include <optional>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "compile/compile.hpp"
 #include "ir/graph/kept_values.hpp"
@@ -65,7 +66,7 @@ class Checker {
     }
     ir::Graph graph = ir::with_kept(graph_, kept);
     for (ir::Output& output : graph.outputs) output.donor = ir::Output::no_donor;
-    Compiled compiled = run_pipeline(graph, device.backend()->target(), pipeline_options(options));
+    Compiled compiled = run_pipeline(graph, backend_of(device)->target(), pipeline_options(options));
     return runtime::make_executable(std::move(graph), std::move(compiled), device);
   }
 
@@ -116,9 +117,9 @@ class Checker {
 
   runtime::HostTensor read(Stream& stream, std::size_t slot, const std::vector<BufferView>& views) const {
     auto tensor = runtime::HostTensor::make(executable_.slots()[slot].dtype, prepared_.shape(slot));
-    runtime::Backend& backend = *executable_.device().backend();
+    runtime::Backend& backend = *backend_of(executable_.device());
     if (!tensor.data.empty()) {
-      backend.download(stream.queue(), tensor.data.data(), views[slot].address, prepared_.bytes(slot))
+      backend.download(queue_of(stream), tensor.data.data(), views[slot].address, prepared_.bytes(slot))
           .throw_if_failed();
       stream.synchronize().throw_if_failed();
     }
@@ -142,7 +143,7 @@ std::string to_string(const NotFinite& v) {
 std::vector<NotFinite> check_numerics(const Graph& graph, const Device& device, const DimValues& dims,
                                       Stream& stream, std::span<const BufferView> buffers,
                                       const CompileOptions& options) {
-  return Checker(graph.ir(), device, dims, options).run(stream, buffers);
+  return Checker(ir_of(graph), device, dims, options).run(stream, buffers);
 }
 
 }  // namespace v0

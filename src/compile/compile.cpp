@@ -7,12 +7,14 @@
 #include <mutex>
 #include <optional>
 
+#include "base/access.hpp"
 #include "base/json_reader.hpp"
 #include "compile/builds/builds.hpp"
 #include "compile/cache/cache_key.hpp"
 #include "compile/cache/compile_cache.hpp"
 #include "compile/cache/disk_cache.hpp"
 #include "compile/custom_kernels.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/program_of.hpp"
 #include "compile/signature_of.hpp"
 #include "ir/graph/verify.hpp"
@@ -28,9 +30,10 @@ namespace {
 
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is added.
-  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
-               max_inputs, versions, builds, decisions, skip_unfit_decisions, threads, streams, cache] =
-      options;
+  const auto& [relaxed_rounding, experiments, merge_gemms, search, grid_barriers, max_inputs, versions,
+               builds, decisions, skip_unfit_decisions, threads, streams, cache] = options;
+  const auto& [cut, layers, stitch, schemes, fault] = experiments_of(options);
+  static_cast<void>(experiments);
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
@@ -230,7 +233,7 @@ Executable make_executable(std::shared_ptr<const ir::Graph> graph, CompiledBuild
   auto stages = std::make_shared<const CompiledBuilds>(std::move(compiled));
   const std::shared_ptr<const Module> own = std::move(module);
   std::vector<Build> builds = builds_of(*graph, stages, [&](const std::shared_ptr<const Compiled>& each) {
-    return own ? own : loaded(each, *device.backend(), 0);
+    return own ? own : loaded(each, *backend_of(device), 0);
   });
   return make_executable(device, std::make_shared<const Stages>(std::move(graph), std::move(stages)),
                          std::move(builds));
@@ -244,11 +247,11 @@ Executable make_executable(Compiled compiled, const Device& device) {
 Executable compile_candidate(const Graph& graph, const Device& device, const CompileOptions& options,
                              const std::function<schedule::RunDecision(const schedule::Plan&)>& place) {
   contract::forbid("compiles");
-  Backend& backend = *device.backend();
+  Backend& backend = *backend_of(device);
   const Toolchain& toolchain = *backend.toolchain();
-  const auto user = std::make_shared<const ir::Graph>(graph.ir());
+  const auto user = std::make_shared<const ir::Graph>(ir_of(graph));
   CompileOptions resolved = options;
-  resolved.fault = fault_text(options);
+  change_experiments(resolved).fault = fault_text(options);
   PipelineOptions how = options_on(backend, resolved);
   how.place = place;
   const auto stages = one_build(run_pipeline(*user, backend.target(), how));
@@ -267,7 +270,7 @@ inline namespace v0 {
 
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
   runtime::contract::forbid("compiles");
-  const ir::Graph& ir = graph.ir();
+  const ir::Graph& ir = ir_of(graph);
   ir::verify(ir, ErrorKind::internal);
   if (ir.outputs.empty()) {
     throw Error({.code = ErrorCode::invalid_argument,
@@ -276,10 +279,11 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   }
   const auto user = std::make_shared<const ir::Graph>(ir);
   if (device.kind() == DeviceKind::reference) return runtime::evaluated(user, device);
-  runtime::Backend& backend = *device.backend();
+  runtime::Backend& backend = *backend_of(device);
   runtime::CompileCache& cache = backend.toolchain()->cache();
   CompileOptions resolved = options;
-  resolved.fault = fault_text(options);  // what is kept in this process is for this FUSE_FAULT
+  change_experiments(resolved).fault =
+      fault_text(options);  // what is kept in this process is for this FUSE_FAULT
   runtime::GraphKey key(user, resolved);
   std::shared_ptr<const runtime::CompiledGraph> made = cache.stages.find(key);
   if (!made) {

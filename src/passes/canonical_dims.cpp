@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analysis/facts.hpp"
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/graph/rewrite_dims.hpp"
 
@@ -57,7 +58,7 @@ class Canonicaliser {
   }
 
   void rewrite(Dim& dim) {
-    const auto [entry, fresh] = seen_.try_emplace(dim.poly());
+    const auto [entry, fresh] = seen_.try_emplace(poly_of(dim));
     if (fresh) entry->second = {dim, facts_.canonical(dim)};
     dim = entry->second.second;
   }

@@ -9,8 +9,9 @@
 // fuse_array: where a shared array lies, and its number for the checker.
 // fuse_call:  one thread (or, for a kernel without barriers, blocks first..last) to run, and the hooks.
 //             `object` is a parameter's index, or ~number of a shared array. `peer` says where the block of
-//             that rank has a shared array of this one. An access has `count` elements of `size` bytes. An
-//             op has its number in costly_ops.
+//             that rank has a shared array of this one. An access has `count` elements of `size` bytes.
+//             `outside` is told an index that names none of `count` elements and is clamped. An op has its
+//             number in costly_ops.
 // clang-format off
 #define FUSE_EMULATED_ABI                                                                             \
   struct fuse_slots { unsigned long long value[32]; unsigned long long result; int reduced; };        \
@@ -36,6 +37,7 @@
     void (*check_load)(void* runner, int object, long long index, int size, int count, int line);     \
     void (*check_store)(void* runner, int object, long long index, int size, int count, int line);    \
     void (*local_fault)(void* runner, const char* name, long long index, long long count, int store, int line); \
+    void (*outside)(void* runner, long long index, long long count, int line);                        \
     void (*count_op)(void* runner, int number);                                                       \
   };
 // clang-format on

@@ -1,6 +1,7 @@
 // Assumptions in the text form: printed, parsed, kept by every pass, wrong ones refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/facts_support.hpp"
+#include "base/access.hpp"
 #include "ir/graph/verify.hpp"
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
@@ -46,18 +47,18 @@ TEST_CASE("assumptions are printed with their lines and parse to the same", "[fa
   CHECK(text.find("16 <= S3" + at) != std::string::npos);
   const Graph again = Graph::parse(text);
   CHECK(again.to_string() == text);
-  REQUIRE(again.ir().assumptions.size() == 4);
+  REQUIRE(ir_of(again).assumptions.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
-    const ir::Assumption &a = g.ir().assumptions[i], &b = again.ir().assumptions[i];
+    const ir::Assumption &a = ir_of(g).assumptions[i], &b = ir_of(again).assumptions[i];
     CHECK(a.relation == b.relation);
-    CHECK(g.ir().locations[a.location] == again.ir().locations[b.location]);
+    CHECK(ir_of(g).locations[a.location] == ir_of(again).locations[b.location]);
   }
   const Graph copy = g;
   CHECK(copy.to_string() == text);
 }
 
 TEST_CASE("every pass keeps the assumptions", "[facts][text]") {
-  const ir::Graph before = sample().ir();
+  const ir::Graph before = ir_of(sample());
   for (const auto pass : {ir::dead_code, ir::common_subexpressions, ir::open_contractions, ir::split_concats,
                           ir::drop_broadcasts}) {
     const ir::Graph after = pass(before);
@@ -80,16 +81,16 @@ TEST_CASE("wrong assumptions in a text are refused with their location", "[facts
 }
 
 TEST_CASE("the verifier looks at assumptions", "[facts][text]") {
-  ir::Graph graph = sample().ir();
+  ir::Graph graph = ir_of(sample());
   graph.assumptions[0].relation.left = Dim::symbol("stranger", {});
   CHECK_THROWS_WITH(ir::verify(graph), Catch::Contains("dim 'stranger' is not declared in this graph"));
-  graph = sample().ir();
+  graph = ir_of(sample());
   graph.assumptions[0].relation.left = Dim::symbol("S0", {.min = 5, .max = 6});
   CHECK_THROWS_WITH(ir::verify(graph), Catch::Contains("dim 'S0' has another range in this graph"));
-  graph = sample().ir();
+  graph = ir_of(sample());
   graph.assumptions[2].location = 77;
   CHECK_THROWS_WITH(ir::verify(graph), Catch::Contains("location that does not exist"));
-  graph = sample().ir();
+  graph = ir_of(sample());
   graph.assumptions[2].relation = equal(1, 2);
   CHECK_THROWS_WITH(ir::verify(graph), Catch::Contains("1 = 2 cannot hold"));
 }

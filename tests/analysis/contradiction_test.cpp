@@ -1,6 +1,7 @@
 // Assumptions that cannot hold: a user error with the lines of what contradicts.
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/facts_support.hpp"
+#include "base/access.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -31,7 +32,7 @@ TEST_CASE("an assumption that cannot hold alone is refused where it is made", "[
                     Contains("T = 2 * B cannot hold: T is in [20, 30], 2 * B is in [2, 14]"));
   CHECK_THROWS_WITH(g.assume(at_most(T, B)), Contains("T <= B cannot hold"));
   CHECK_THROWS_WITH(g.assume(equal(2 * B, 2 * T + 1)), Contains("cannot hold"));
-  CHECK(g.ir().assumptions.empty());
+  CHECK(ir_of(g).assumptions.empty());
   Graph other;
   CHECK_THROWS_WITH(other.assume(equal(B, 4)), Contains("dim 'B' was not declared in this graph"));
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/guards.hpp"
+#include "base/access.hpp"
 #include "ir/text/print.hpp"
 #include "support/catch.hpp"
 
@@ -23,7 +24,7 @@ std::string facts_error_of(F&& action) {
   return "no error";
 }
 
-inline analysis::Facts facts_of(const Graph& graph) { return analysis::facts_of(graph.ir()); }
+inline analysis::Facts facts_of(const Graph& graph) { return analysis::facts_of(ir_of(graph)); }
 
 /// What ops of a graph behind canonical_dims need and its assumptions do not prove: nothing, if passes lose
 /// no facts.

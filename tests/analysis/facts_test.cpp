@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "analysis/facts_support.hpp"
+#include "base/access.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -252,7 +253,7 @@ TEST_CASE("what ops need is known: siblings, contracted dims, concat, slices, sh
   const Tensor joined = concat({g.input("n", f32, {N, 2}), g.input("m", f32, {M, 2})}, 1);
   const Tensor part = slice(g.input("s", f32, {S}), 0, 2, 10);
   for (const Tensor& out : {sum, product, joined, part}) {
-    g.output("o" + std::to_string(g.ir().outputs.size()), out);
+    g.output("o" + std::to_string(ir_of(g).outputs.size()), out);
   }
   const Facts facts = facts_of(g);
   CHECK(facts.equal(A, B));
@@ -269,7 +270,7 @@ TEST_CASE("a dead op's needs are no facts", "[facts]") {
   (void)(a + b);
   g.output("y", a * 2);
   CHECK_FALSE(facts_of(g).equal(A, B));
-  CHECK(analysis::guards_of(g.ir()).empty());
+  CHECK(analysis::guards_of(ir_of(g)).empty());
 }
 
 TEST_CASE("expressions beyond 63 bits prove nothing and break nothing", "[facts]") {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/facts_support.hpp"
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/devices.hpp"
 
@@ -29,7 +30,7 @@ std::vector<float> run(const Executable& executable, const DimValues& dims,
 
 std::vector<std::string> texts(const Graph& g) {
   std::vector<std::string> result;
-  for (const ir::Guard& guard : analysis::guards_of(g.ir())) {
+  for (const ir::Guard& guard : analysis::guards_of(ir_of(g))) {
     result.push_back(guard.relation.to_string() + (guard.needed_by.empty() ? "" : " for " + guard.needed_by));
   }
   return result;
@@ -95,7 +96,7 @@ TEST_CASE("what only run time can tell is accepted and guarded, on every device"
   for (const Device& device : every_device()) {
     INFO(device.name());
     const Executable executable = compile(g, device);
-    if (device.kind() != DeviceKind::reference) CHECK(unproven_needs(executable.stages().graph) == 0);
+    if (device.kind() != DeviceKind::reference) CHECK(unproven_needs(stages_of(executable).graph) == 0);
     const DimValues good = {{"A", 3}, {"B", 2}, {"C", 3}, {"D", 2}, {"K", 2}, {"L", 2}};
     CHECK(run(executable, good, {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {1, 2, 3, 4}}, {"c", {0, 10, 20, 30}}}) ==
           std::vector<float>{7, 20, 35, 52});

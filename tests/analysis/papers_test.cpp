@@ -1,6 +1,7 @@
 // The cases of BladeDISC's figures 3 and 5, as graphs on file.
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/facts_support.hpp"
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/paths.hpp"
 #include "target/target.hpp"
@@ -17,7 +18,7 @@ Graph paper(const std::string& name) {
 }
 
 Dim symbol(const Graph& g, const std::string& name) {
-  for (const ir::Symbol& declared : g.ir().symbols) {
+  for (const ir::Symbol& declared : ir_of(g).symbols) {
     if (declared.name == name) return Dim::symbol(name, declared.range);
   }
   FAIL("no dim " << name);
@@ -29,7 +30,7 @@ Dim symbol(const Graph& g, const std::string& name) {
 TEST_CASE("bladedisc_fig3: factor 4, range from 2048, and the fact outlives the passes", "[facts][papers]") {
   const Graph g = paper("bladedisc_fig3");
   const Dim S0 = symbol(g, "S0"), S3 = symbol(g, "S3");
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   CHECK(unproven_needs(compiled.graph) == 0);
   for (const Facts& facts : {facts_of(g), analysis::facts_of(compiled.graph)}) {
     CHECK(facts.equal(S3, 4 * S0));
@@ -50,7 +51,7 @@ TEST_CASE("bladedisc_fig5: group-dims multiply to the same number", "[facts][pap
   CHECK(facts.equal_products({S0, S1}, {S2, S3, S1}));
   CHECK_FALSE(facts.equal_products({S0}, {S2, S1}));
   CHECK(facts.range(S2 * S3).max == 65536);
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   CHECK(unproven_needs(compiled.graph) == 0);
   CHECK(compiled.guards.size() == 1);
   CHECK(to_string(compiled.graph[0].type) == "f32[S2 * S3, S1]");
@@ -66,7 +67,7 @@ TEST_CASE("bladedisc_fig5_unproven: the product is guarded, not proven", "[facts
   CHECK_FALSE(facts.equal(S0, S2 * S3));
   CHECK_FALSE(facts.equal_products({S0}, {S2, S3}));
   CHECK(facts.equal_products({S0, S1}, {S2, S3, S4}));
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   CHECK(unproven_needs(compiled.graph) == 0);
   REQUIRE(compiled.guards.size() == 1);
   CHECK(compiled.guards[0].relation.to_string() == "S0 * S1 = S2 * S3 * S4");

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
@@ -231,7 +232,7 @@ TEST_CASE("a case is measured once by each file of decisions", "[bench][emulated
     fuse::PipelineOptions options;
     options.record = true;
     const fuse::Target target = fuse::target_profile("h200");
-    const fuse::Compiled compiled = run_pipeline(fuse::Graph::parse(graph.output).ir(), target, options);
+    const fuse::Compiled compiled = run_pipeline(ir_of(fuse::Graph::parse(graph.output)), target, options);
     const std::string text = fuse::schedule::print(decisions_of(compiled, target));
     const std::size_t at = text.find(" {", text.find("\nkernel "));
     REQUIRE(at != std::string::npos);

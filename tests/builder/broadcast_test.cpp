@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/guards.hpp"
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
 using namespace fuse::test;
 
 namespace {
-const ir::DimsAttr& dims_of(const Graph& g, ir::NodeId node) { return ir::attr<ir::DimsAttr>(g.ir()[node]); }
+const ir::DimsAttr& dims_of(const Graph& g, ir::NodeId node) {
+  return ir::attr<ir::DimsAttr>(ir_of(g)[node]);
+}
 }  // namespace
 
 TEST_CASE("equal shapes need no broadcast", "[builder][broadcast]") {
@@ -68,13 +71,13 @@ TEST_CASE("symbolic extents that may be equal are accepted, for a guard to check
   const Dim B = g.dim("B"), T = g.dim("T");
   const Tensor x = g.input("x", f32, {B * T}), same = g.input("same", f32, {T * B});
   REQUIRE((x + same).type_string() == "f32[B * T]");
-  REQUIRE(analysis::guards_of(g.ir()).empty());
+  REQUIRE(analysis::guards_of(ir_of(g)).empty());
   const Tensor b = g.input("b", f32, {B, 4}), t = g.input("t", f32, {T, 4});
   const Tensor sum = b + t;
   REQUIRE(sum.type_string() == "f32[B, 4]");
   REQUIRE(broadcast_to(t, {2, B, 4}).type_string() == "f32[2, B, 4]");
   g.output("y", sum);
-  const std::vector<ir::Guard> guards = analysis::guards_of(g.ir());
+  const std::vector<ir::Guard> guards = analysis::guards_of(ir_of(g));
   REQUIRE(guards.size() == 1);
   REQUIRE(guards[0].relation.to_string() == "T = B");
   REQUIRE(guards[0].location.file == "broadcast_test.cpp");
@@ -101,7 +104,7 @@ TEST_CASE("extents that differ are refused", "[builder][broadcast]") {
           "HERE: mul(f32[4, 8], f32[2, 3]): extents 8 and 3 of dim -1 differ\n"
           "  hint: shapes align at the right; extents must be equal or 1");
   REQUIRE(code_of([&] { (void)(x * y); }) == ErrorCode::shape_mismatch);
-  REQUIRE(g.ir().nodes.size() == 2);  // nothing was added
+  REQUIRE(ir_of(g).nodes.size() == 2);  // nothing was added
 }
 
 TEST_CASE("broadcast_to repeats as operators do", "[builder][broadcast]") {
@@ -111,7 +114,7 @@ TEST_CASE("broadcast_to repeats as operators do", "[builder][broadcast]") {
   REQUIRE(broadcast_to(x, {B, 4, 8}).type_string() == "f32[B, 4, 8]");
   REQUIRE(dims_of(g, 1).dims == std::vector<std::int64_t>{1, 2});
   broadcast_to(x, {1, 8});
-  REQUIRE(g.ir().nodes.size() == 2);  // the same shape: no node
+  REQUIRE(ir_of(g).nodes.size() == 2);  // the same shape: no node
   REQUIRE(error_of([&](auto& at) {
             at = here(), broadcast_to(x, {4, 4});
           }) ==

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -20,7 +21,7 @@ TEST_CASE("reshape to the same shape is no op", "[builder][movement]") {
   Graph g;
   const Tensor x = g.input("x", f32, {4, 8});
   reshape(x, {4, -1});
-  REQUIRE(g.ir().nodes.size() == 1);
+  REQUIRE(ir_of(g).nodes.size() == 1);
 }
 
 TEST_CASE("an extent -1 that is not determined is refused", "[builder][movement]") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -6,7 +7,7 @@ using namespace fuse::test;
 
 namespace {
 std::vector<std::int64_t> axes_of(const Graph& g, ir::NodeId node) {
-  return ir::attr<ir::DimsAttr>(g.ir()[node]).dims;
+  return ir::attr<ir::DimsAttr>(ir_of(g)[node]).dims;
 }
 }  // namespace
 
@@ -36,7 +37,7 @@ TEST_CASE("a scalar is its own reduction", "[builder][reduction]") {
   Graph g;
   const Tensor s = g.input("s", i32, {});
   REQUIRE(sum(s).type_string() == "i32[]");
-  REQUIRE(g.ir().nodes.size() == 1);
+  REQUIRE(ir_of(g).nodes.size() == 1);
   const Tensor b = g.input("b", boolean, {});
   REQUIRE(error_of([&](auto& at) { at = here(), sum(b); }) ==
           "HERE: sum(bool[]): a bool is no number\n  hint: convert the operand to i32 first");
@@ -49,12 +50,12 @@ TEST_CASE("mean divides by the number of elements", "[builder][reduction]") {
     mean(g.input("x", f32, {3, 4, 8}), {1, 2});
     REQUIRE(trace(g, 1) ==
             "reduce_sum(%0) f32[3]; constant() f32[]; broadcast_in_dim(%2) f32[3]; mul(%1, %3) f32[3]");
-    REQUIRE(ir::attr<ir::ConstantAttr>(g.ir()[2]).real == 1.0 / 32);
+    REQUIRE(ir::attr<ir::ConstantAttr>(ir_of(g)[2]).real == 1.0 / 32);
   }
   SECTION("another number divides") {
     mean(g.input("x", f64, {3, 10}));
     REQUIRE(trace(g, 1) == "reduce_sum(%0) f64[]; constant() f64[]; div(%1, %2) f64[]");
-    REQUIRE(ir::attr<ir::ConstantAttr>(g.ir()[2]).real == 30);
+    REQUIRE(ir::attr<ir::ConstantAttr>(ir_of(g)[2]).real == 30);
   }
   SECTION("nothing has no mean") {
     mean(g.input("x", f32, {0}));
@@ -65,7 +66,7 @@ TEST_CASE("mean divides by the number of elements", "[builder][reduction]") {
     REQUIRE(trace(g, 1) ==
             "reduce_sum(%0) f32[2]; dim_size() i64[]; convert(%2) f32[]; broadcast_in_dim(%3) f32[2]; "
             "div(%1, %4) f32[2]; reshape(%5) f32[1, 1, 2]");
-    REQUIRE(ir::attr<ir::DimAttr>(g.ir()[2]).dim == 4 * B);
+    REQUIRE(ir::attr<ir::DimAttr>(ir_of(g)[2]).dim == 4 * B);
   }
   SECTION("integers have none") {
     const Tensor i = g.input("i", i32, {4});

@@ -2,13 +2,14 @@
 #include <fuse/functions.hpp>
 #include <set>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
 using namespace fuse::test;
 
 namespace {
-std::string path_of_last(const Graph& g) { return g.ir().scope_path(last_node(g).scope); }
+std::string path_of_last(const Graph& g) { return ir_of(g).scope_path(last_node(g).scope); }
 }  // namespace
 
 TEST_CASE("scopes nest and end in reverse order", "[builder][scope]") {
@@ -27,8 +28,8 @@ TEST_CASE("scopes nest and end in reverse order", "[builder][scope]") {
     }
     x = x + 1;
     REQUIRE(path_of_last(g) == "block");
-    const ir::Scope& scope = g.ir().scopes[last_node(g).scope];
-    REQUIRE(g.ir().locations[scope.location] == SourceLocation("builder_scope_test.cpp", line));
+    const ir::Scope& scope = ir_of(g).scopes[last_node(g).scope];
+    REQUIRE(ir_of(g).locations[scope.location] == SourceLocation("builder_scope_test.cpp", line));
   }
   x = x + 1;
   REQUIRE(path_of_last(g).empty());
@@ -78,15 +79,15 @@ TEST_CASE("compound functions open scopes in the user's", "[builder][scope]") {
   Graph g;
   const Tensor x = g.input("x", f32, {4, 8}), w = g.input("w", f32, {8});
   const auto block = g.scope("block");
-  const std::size_t first = g.ir().nodes.size();
+  const std::size_t first = ir_of(g).nodes.size();
   layer_norm(x, w, w);
   std::set<std::string> paths;
-  for (std::size_t id = first; id < g.ir().nodes.size(); ++id) {
-    paths.insert(g.ir().scope_path(g.ir().nodes[id].scope));
+  for (std::size_t id = first; id < ir_of(g).nodes.size(); ++id) {
+    paths.insert(ir_of(g).scope_path(ir_of(g).nodes[id].scope));
   }
   REQUIRE(paths ==
           std::set<std::string>{"block.layer_norm", "block.layer_norm.mean", "block.layer_norm.var"});
-  for (const ir::Scope& scope : g.ir().scopes) {
-    if (scope.name == "var") REQUIRE(g.ir().locations[scope.location] == g.ir().location(last_node(g)));
+  for (const ir::Scope& scope : ir_of(g).scopes) {
+    if (scope.name == "var") REQUIRE(ir_of(g).locations[scope.location] == ir_of(g).location(last_node(g)));
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/access.hpp"
 #include "ir/graph/ir_graph.hpp"
 #include "support/catch.hpp"
 
@@ -49,8 +50,8 @@ ErrorCode code_of(F action) {
 /// The nodes from `first` on, as "mul(%0, %2) f32[4]", joined with "; ".
 inline std::string trace(const Graph& graph, std::size_t first) {
   std::string text;
-  for (std::size_t id = first; id < graph.ir().nodes.size(); ++id) {
-    const ir::Node& node = graph.ir().nodes[id];
+  for (std::size_t id = first; id < ir_of(graph).nodes.size(); ++id) {
+    const ir::Node& node = ir_of(graph).nodes[id];
     if (!text.empty()) text += "; ";
     text += std::string(to_string(node.op)) + "(";
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
@@ -61,6 +62,6 @@ inline std::string trace(const Graph& graph, std::size_t first) {
   return text;
 }
 
-inline const ir::Node& last_node(const Graph& graph) { return graph.ir().nodes.back(); }
+inline const ir::Node& last_node(const Graph& graph) { return ir_of(graph).nodes.back(); }
 
 }  // namespace fuse::test

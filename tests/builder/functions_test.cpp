@@ -1,7 +1,9 @@
 // The expansions as text: tests/golden/functions/NAME.fuse.
 // SPDX-License-Identifier: Apache-2.0
+#include <fuse/executable.hpp>
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 #include "ir/graph/verify.hpp"
 #include "support/golden.hpp"
@@ -16,11 +18,11 @@ template <class F>
 void check_expansion(const std::string& name, F build) {
   Graph g(name);
   g.output("y", build(g));
-  ir::verify(g.ir());
+  ir::verify(ir_of(g));
   REQUIRE(Graph::parse(g.to_string()).to_string() == g.to_string());
-  ir::Graph unplaced = g.ir();  // goldens must not move with the lines of this file
+  ir::Graph unplaced = ir_of(g);  // goldens must not move with the lines of this file
   for (SourceLocation& location : unplaced.locations) location = {};
-  check_golden("functions/" + name + ".fuse", Graph::from_ir(std::move(unplaced)).to_string());
+  check_golden("functions/" + name + ".fuse", graph_of<Graph>(std::move(unplaced)).to_string());
 }
 
 }  // namespace
@@ -136,7 +138,7 @@ TEST_CASE("compound functions check their shapes", "[builder][functions]") {
   REQUIRE(error_of([&](auto& at) { at = here(), attention(q, k, k, {.causal = true}); }) ==
           "HERE: attention(f32[B, 2, T, 8], f32[B, 2, 9, 8], f32[B, 2, 9, 8]): "
           "the lengths of q and k, equal in causal attention, differ: T and 9\n  hint: declare one dim "
-          "for both");
+          "for both, or say first that they are equal: g.assume(equal(T, 9))");
   REQUIRE(code_of([&] { attention(q, k, q); }) == ErrorCode::shape_mismatch);
   REQUIRE(code_of([&] { attention(x, x, x); }) == ErrorCode::shape_mismatch);
   const Tensor labels = g.input("labels", i64, {5});
@@ -147,4 +149,16 @@ TEST_CASE("compound functions check their shapes", "[builder][functions]") {
           "HERE: cross_entropy(f32[4, 8], f32[4]): f32 is no integer type\n  hint: labels are i32 or i64");
   REQUIRE(error_of([&](auto& at) { at = here(), embedding(x, w); }) ==
           "HERE: embedding(f32[4, 8], f32[4]): f32 is no integer type\n  hint: indices are i32 or i64");
+}
+
+TEST_CASE("functions take dims that an assumption makes equal, and prepare checks it", "[builder]") {
+  Graph g;
+  const Dim K = g.dim("K"), L = g.dim("L"), N = g.dim("N");
+  g.assume(equal(L, K));
+  const Tensor x = g.input("x", f32, {3, K}), w = g.input("w", f32, {L, 2});
+  REQUIRE(code_of([&] { linear(x, g.input("v", f32, {N, 2})); }) == ErrorCode::shape_mismatch);
+  g.output("y", linear(x, w));
+  const Executable executable = compile(g, Device::reference());
+  REQUIRE_NOTHROW(executable.prepare({{"K", 4}, {"L", 4}, {"N", 1}}));
+  REQUIRE(code_of([&] { executable.prepare({{"K", 4}, {"L", 5}, {"N", 1}}); }) == ErrorCode::violated_guard);
 }

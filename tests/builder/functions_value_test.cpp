@@ -4,6 +4,7 @@
 #include <fuse/functions.hpp>
 #include <limits>
 
+#include "base/access.hpp"
 #include "value_support.hpp"
 
 using namespace fuse;
@@ -61,7 +62,7 @@ TEST_CASE("normalisations have the values of their definitions", "[builder][func
     require_near(run(g, values), layer);
     g.output("z", rms_norm(t, s));
     const auto dim = [](std::string_view) -> std::int64_t { return width; };
-    const auto result = runtime::evaluate(g.ir(), values, dim, runtime::Precision::exact);
+    const auto result = runtime::evaluate(ir_of(g), values, dim, runtime::Precision::exact);
     const auto z = result.outputs.at("z").real();
     require_near({z.begin(), z.end()}, rms);
   }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -42,7 +43,7 @@ TEST_CASE("names are unique and not empty", "[builder][names]") {
       "HERE: output(f32[B]): the name 'x' is taken by another output\n  hint: name each output differently");
   REQUIRE(code_of([&] { g.output("", x); }) == ErrorCode::invalid_argument);
   g.output("again", x);
-  REQUIRE(g.ir().outputs.size() == 2);
+  REQUIRE(ir_of(g).outputs.size() == 2);
 }
 
 TEST_CASE("a failed source leaves its name free", "[builder][names]") {
@@ -116,16 +117,16 @@ TEST_CASE("a copy has nodes of its own", "[builder][graph]") {
   const Tensor y = copy.input("y", f32, {B});
   REQUIRE(code_of([&] { copy.output("x", y); }) == ErrorCode::duplicate_name);
   REQUIRE(last_node(copy).scope == 0);  // open scopes are not copied
-  REQUIRE(g.ir().nodes.size() == 1);
+  REQUIRE(ir_of(g).nodes.size() == 1);
   exp(x);
-  REQUIRE(g.ir().scope_path(last_node(g).scope) == "open");
+  REQUIRE(ir_of(g).scope_path(last_node(g).scope) == "open");
 
   Graph assigned;
   assigned = copy;
-  REQUIRE(assigned.ir().nodes.size() == 2);
+  REQUIRE(ir_of(assigned).nodes.size() == 2);
   Graph& self = assigned;
   assigned = self;
-  REQUIRE(assigned.ir().nodes.size() == 2);
+  REQUIRE(ir_of(assigned).nodes.size() == 2);
 }
 
 TEST_CASE("moving keeps tensors valid", "[builder][graph]") {
@@ -133,7 +134,7 @@ TEST_CASE("moving keeps tensors valid", "[builder][graph]") {
   const Tensor x = g.input("x", f32, {4});
   Graph moved(std::move(g));
   moved.output("y", x + 1);
-  REQUIRE(moved.ir().outputs.size() == 1);
+  REQUIRE(ir_of(moved).outputs.size() == 1);
   // NOLINTBEGIN: use after move is what is tested
   REQUIRE(error_of([&] { (void)g.name(); }) ==
           "a graph was used after it was moved from\n  hint: assign a graph to it first");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -36,7 +37,7 @@ TEST_CASE("moving halves converts nothing", "[builder][half]") {
   REQUIRE(concat({x, x}, 1).dtype() == f16);
   REQUIRE(gather(x, i, 0).dtype() == f16);
   REQUIRE(select(c, x, 1.5).dtype() == f16);
-  for (const ir::Node& node : g.ir().nodes) REQUIRE(node.op != ir::Op::convert);
+  for (const ir::Node& node : ir_of(g).nodes) REQUIRE(node.op != ir::Op::convert);
 }
 
 TEST_CASE("half reductions accumulate in f32 and round once", "[builder][half]") {
@@ -71,7 +72,7 @@ TEST_CASE("convert to the same type is no op", "[builder][half]") {
   Graph g;
   const Tensor x = g.input("x", f16, {4});
   convert(x, f16);
-  REQUIRE(g.ir().nodes.size() == 1);
+  REQUIRE(ir_of(g).nodes.size() == 1);
   REQUIRE(convert(x, bf16).type_string() == "bf16[4]");
-  REQUIRE(g.ir().nodes.size() == 2);
+  REQUIRE(ir_of(g).nodes.size() == 2);
 }

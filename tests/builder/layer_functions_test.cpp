@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "value_support.hpp"
 
 using namespace fuse;
@@ -120,7 +121,7 @@ TEST_CASE("norms over channels have the values of their definitions", "[builder]
   g.output("group", group_norm(t, 2, scale, shift));
   g.output("instance", instance_norm(t, scale, shift));
   const auto no_dim = [](std::string_view) -> std::int64_t { return 0; };
-  const auto result = runtime::evaluate(g.ir(),
+  const auto result = runtime::evaluate(ir_of(g),
                                         {{"x", host(x, {batch, channels, 2, 3})},
                                          {"gamma", host(gamma, {channels})},
                                          {"beta", host(beta, {channels})},

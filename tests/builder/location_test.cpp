@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -11,8 +12,8 @@ namespace {
 /// The lines of all nodes from `first` on: one line when they agree, else 0.
 std::uint32_t line_from(const Graph& g, std::size_t first) {
   std::uint32_t line = 0;
-  for (std::size_t id = first; id < g.ir().nodes.size(); ++id) {
-    const SourceLocation& at = g.ir().location(g.ir().nodes[id]);
+  for (std::size_t id = first; id < ir_of(g).nodes.size(); ++id) {
+    const SourceLocation& at = ir_of(g).location(ir_of(g).nodes[id]);
     if (at.file != "location_test.cpp" || (line != 0 && at.line != line)) return 0;
     line = at.line;
   }
@@ -22,9 +23,9 @@ std::uint32_t line_from(const Graph& g, std::size_t first) {
 /// The line of everything that `action` adds.
 template <class F>
 std::uint32_t line_of(const Graph& g, F action) {
-  const std::size_t first = g.ir().nodes.size();
+  const std::size_t first = ir_of(g).nodes.size();
   action();
-  REQUIRE(g.ir().nodes.size() > first);
+  REQUIRE(ir_of(g).nodes.size() > first);
   return line_from(g, first);
 }
 
@@ -100,5 +101,5 @@ TEST_CASE("equal lines are stored once", "[builder][location]") {
   Graph g;
   Tensor x = g.input("x", f32, {4});
   for (int i = 0; i < 100; ++i) x = x + 1;
-  REQUIRE(g.ir().locations.size() == 3);  // unknown, the input, the loop
+  REQUIRE(ir_of(g).locations.size() == 3);  // unknown, the input, the loop
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -11,7 +12,7 @@ namespace {
 
 /// The value of the constant that the last op of `graph` uses.
 ir::ConstantAttr constant_in(const Graph& g) {
-  for (auto node = g.ir().nodes.rbegin(); node != g.ir().nodes.rend(); ++node) {
+  for (auto node = ir_of(g).nodes.rbegin(); node != ir_of(g).nodes.rend(); ++node) {
     if (node->op == ir::Op::constant) return ir::attr<ir::ConstantAttr>(*node);
   }
   FAIL("no constant");
@@ -44,7 +45,7 @@ TEST_CASE("a number is rounded to the type of the tensor", "[builder][scalar]") 
   REQUIRE(constant_in(g).real == static_cast<double>(0.1f));
   (void)(g.input("c", f16, {}) * 0.1);
   REQUIRE(constant_in(g).real == static_cast<double>(half(0.1)));
-  REQUIRE(g.ir()[g.ir().nodes.size() - 3].type.dtype == f32);  // rounded to f16, held as f32
+  REQUIRE(ir_of(g)[ir_of(g).nodes.size() - 3].type.dtype == f32);  // rounded to f16, held as f32
   (void)(g.input("d", bf16, {}) * 0.1);
   REQUIRE(constant_in(g).real == static_cast<double>(bfloat16(0.1)));
   (void)(g.input("e", f32, {}) * -std::numeric_limits<double>::infinity());

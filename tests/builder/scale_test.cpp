@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -14,7 +15,7 @@ TEST_CASE("100,000 ops are built in linear time", "[builder][scale]") {
     Tensor y = x;
     for (int i = 0; i < count; ++i) y = y + x;
     g.output("y", y);
-    REQUIRE(g.ir().nodes.size() == static_cast<std::size_t>(count) + 1);
+    REQUIRE(ir_of(g).nodes.size() == static_cast<std::size_t>(count) + 1);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   seconds(1000);

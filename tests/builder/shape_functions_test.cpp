@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "value_support.hpp"
 
 using namespace fuse;
@@ -59,6 +60,9 @@ TEST_CASE("split, stack and slices of several axes", "[builder]") {
         "HERE: split(f32[B, 6]): the parts have 5 elements along axis 1, the operand 6\n"
         "  hint: the extents of the parts add up to the operand's");
   CHECK(code_of([&] { split(symbolic, 0, 1); }) == ErrorCode::invalid_argument);
+  CHECK(
+      error_of([&](auto& at) { at = here(), split(symbolic, std::int64_t{1} << 40, 0); }) ==
+      "HERE: split(f32[B, 6]): 1099511627776 parts are asked for\n  hint: ask for 1 to 65536; each is an op");
   CHECK(code_of([&] { stack({t, symbolic}); }) == ErrorCode::shape_mismatch);
   CHECK(code_of([&] { stack({}); }) == ErrorCode::invalid_argument);
   CHECK(code_of([&] {
@@ -80,7 +84,16 @@ TEST_CASE("an axis needs no braces, and assignment operators keep the caller's l
   y -= x;
   y *= 2;
   y /= x;
-  CHECK(trace(g, g.ir().nodes.size() - 1).starts_with("div("));
+  CHECK(reverse(x, 1).type_string() == "f32[2, 3]");
+  CHECK(reverse(x, {0, -1}).type_string() == "f32[2, 3]");
+  Tensor bits = g.input("bits", i32, {2, 3});
+  bits %= 8;
+  bits &= 6;
+  bits |= 1;
+  bits ^= 3;
+  CHECK(trace(g, ir_of(g).nodes.size() - 1).starts_with("bit_xor("));
+  y /= 1;
+  CHECK(trace(g, ir_of(g).nodes.size() - 1).starts_with("div("));
   CHECK(error_of([&](auto& line) { line = here(), maximum(x, g.input("w", f32, {4})); }) ==
         "HERE: maximum(f32[2, 3], f32[4]): extents 3 and 4 of dim -1 differ\n"
         "  hint: shapes align at the right; extents must be equal or 1");

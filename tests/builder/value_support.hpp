@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/access.hpp"
 #include "builder_support.hpp"
 #include "eval/evaluate.hpp"
 
@@ -31,7 +32,7 @@ inline runtime::HostTensor host(const std::vector<double>& values, std::vector<s
 
 inline std::vector<double> run(const Graph& g, const runtime::Values& values) {
   const auto dim = [](std::string_view) -> std::int64_t { return width; };
-  auto result = runtime::evaluate(g.ir(), values, dim, runtime::Precision::exact);
+  auto result = runtime::evaluate(ir_of(g), values, dim, runtime::Precision::exact);
   const auto y = result.outputs.at("y").real();
   return {y.begin(), y.end()};
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 
@@ -11,7 +12,7 @@ namespace fuse::test {
 
 /// The kernels without the prelude, whose text belongs to the table of primitives; its names stand first.
 inline std::string cuda_body(const Graph& graph, const std::string& profile = "h200") {
-  const codegen::Source source = run_pipeline(graph.ir(), target_profile(profile)).source;
+  const codegen::Source source = run_pipeline(ir_of(graph), target_profile(profile)).source;
   std::string used = "// uses";
   for (const std::string& name : source.primitives) used += ' ' + name;
   return used + "\n\n" + source.body;

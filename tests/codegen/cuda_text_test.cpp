@@ -1,5 +1,6 @@
 // The emitted CUDA text: tests/golden/cuda/*.cu, and the plans that launch it: tests/golden/plan/*.txt.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "codegen/codegen_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -11,7 +12,7 @@ void check(const std::string& name, const Graph& graph) {
   const std::string text = cuda_body(graph);
   CHECK(text == cuda_body(graph));
   check_golden("cuda/" + name + ".cu", text);
-  check_golden("plan/" + name + ".txt", print(run_pipeline(graph.ir(), target_profile("h200")).plan));
+  check_golden("plan/" + name + ".txt", print(run_pipeline(ir_of(graph), target_profile("h200")).plan));
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ TEST_CASE("each op line of the text is where the source says it is", "[codegen]"
   Graph g("lines");
   const auto scope = g.scope("here");
   g.output("y", softmax(g.input("x", f32, {8, 2000})));
-  const codegen::Source source = run_pipeline(g.ir(), target_profile("h200")).source;
+  const codegen::Source source = run_pipeline(ir_of(g), target_profile("h200")).source;
   std::vector<std::string> lines = {""};
   for (const char c : source.text()) {
     if (c == '\n') {
@@ -94,7 +95,7 @@ TEST_CASE("the graph's text and the ops that kernels name agree", "[codegen]") {
   Graph g("order");
   const Tensor y = tanh(g.input("x", f32, {4}));
   g.output("y", y + g.parameter("late", f32, {4}));
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   const std::string graph = print(compiled.graph);
   std::size_t named = 0;
   for (ir::NodeId id = 0; id < compiled.graph.nodes.size(); ++id) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/access.hpp"
 #include "codegen/codegen_support.hpp"
 #include "codegen_cuda/text/identifiers.hpp"
 #include "support/op_sweep.hpp"
@@ -95,7 +96,7 @@ TEST_CASE("symbols of any name", "[codegen][device]") {
     if (first % 14 == 0) {  // the whole compiler for some; the others as text
       CHECK_NOTHROW(sweep.run(test_device(), {{names[first], 5}, {names[first + 1], 40}}));
     } else {
-      CHECK_NOTHROW(run_pipeline(sweep.built().ir(), target_profile("tiny3")));
+      CHECK_NOTHROW(run_pipeline(ir_of(sweep.built()), target_profile("tiny3")));
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "codegen_cuda/text/print_cuda.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
@@ -18,7 +19,7 @@ codegen::Source twenty_kernels() {
   }
   PipelineOptions options;
   options.partition.horizontal = false;
-  return run_pipeline(g.ir(), target_profile("h200"), options).source;
+  return run_pipeline(ir_of(g), target_profile("h200"), options).source;
 }
 
 }  // namespace
@@ -87,8 +88,8 @@ TEST_CASE("kernels are printed the same on several threads, with a barrier left 
   for (const int barrier : {-1, 0, 3, 5}) {
     const auto fault = barrier < 0 ? std::nullopt : parse_fault("barrier." + std::to_string(barrier));
     const PipelineOptions one{.fault = fault, .threads = 1}, four{.fault = fault, .threads = 4};
-    const codegen::Source a = run_pipeline(g.ir(), target, one).source,
-                          b = run_pipeline(g.ir(), target, four).source;
+    const codegen::Source a = run_pipeline(ir_of(g), target, one).source,
+                          b = run_pipeline(ir_of(g), target, four).source;
     CHECK(a == b);
     std::size_t barriers = 0;
     for (std::size_t at = a.body.find("block_barrier()"); at != std::string::npos;

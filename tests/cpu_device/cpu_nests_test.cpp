@@ -2,6 +2,7 @@
 // legal choice. SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/mapping/legal_nests.hpp"
 #include "schedule/mapping/schedule.hpp"
@@ -18,7 +19,7 @@ using schedule::KernelChoices;
 /// The number of legal nests of a graph's only kernel; each of them is made into text.
 int print_all(const Graph& graph) {
   const Target target = target_profile("x86-64-v3");
-  const Compiled usual = run_pipeline(graph.ir(), target);
+  const Compiled usual = run_pipeline(ir_of(graph), target);
   REQUIRE(usual.partition.segments.size() == 1);
   const schedule::Segment& segment = usual.partition.segments[0];
   int count = 0;
@@ -33,7 +34,7 @@ int print_all(const Graph& graph) {
       return std::optional(KernelChoices{.phases = {choices}});
     };
     INFO(choices.to_string());
-    CHECK_NOTHROW(run_pipeline(graph.ir(), target, options));
+    CHECK_NOTHROW(run_pipeline(ir_of(graph), target, options));
     ++count;
   });
   return count;
@@ -64,7 +65,7 @@ TEST_CASE("cpu: packed registers and blocks that wait are refused, with the reas
   Graph graph("rows");
   graph.output("y", softmax(graph.input("x", f32, {37, 128})));
   const Target target = target_profile("x86-64-v3");
-  const Compiled usual = run_pipeline(graph.ir(), target);
+  const Compiled usual = run_pipeline(ir_of(graph), target);
   const schedule::Segment& segment = usual.partition.segments[0];
   KernelChoices choices = segment.chosen.value().choices;
   CHECK(schedule::misfit(usual.graph, segment, choices, target).empty());

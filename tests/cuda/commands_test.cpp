@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "cuda/fake_device.hpp"
 #include "cuda/step_accesses.hpp"
 #include "support/examples.hpp"
@@ -40,9 +42,10 @@ std::vector<std::set<std::size_t>> order_of(const Prepared::Impl& p) {
 
 int check_order(const Graph& graph, const DimValues& dims = {}) {
   INFO(graph.name());
-  const Executable executable = compile(graph, Device::cuda(), {.stitch = Stitch::mapping});
+  const Executable executable =
+      compile(graph, Device::cuda(), {.experiments = experiments({.stitch = Stitch::mapping})});
   const Workspace workspace = executable.prepare(dims).workspace();
-  const Prepared::Impl& p = *workspace.impl()->prepared;
+  const Prepared::Impl& p = *impl_of(workspace)->prepared;
   const std::vector<std::set<std::size_t>> before = order_of(p);
   CHECK(before.back().size() == p.commands.list.size());
   std::vector<std::vector<Access>> touched;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "cuda/fakes.hpp"
 #include "runtime/device/toolchain.hpp"
@@ -21,7 +22,7 @@ codegen::Source some_kernels(int count) {
   }
   PipelineOptions options;
   options.partition.horizontal = false;
-  return run_pipeline(g.ir(), target_profile("h200"), options).source;
+  return run_pipeline(ir_of(g), target_profile("h200"), options).source;
 }
 
 TEST_CASE("several programs have the kernels of one, in order", "[cuda][nvrtc][programs]") {

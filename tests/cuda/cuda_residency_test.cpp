@@ -1,6 +1,7 @@
 // Launches that spin on the fake driver: cooperative ones where there are slots, else their parts.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "cuda/fake_device.hpp"
@@ -78,11 +79,11 @@ TEST_CASE("a run holds slots for all that it has beside itself", "[cuda][residen
   const Prepared other = compile(sums(row_sums_and_total_in_parts(300)), device).prepare();
   for (const bool beside : {true, false}) {
     INFO("beside each other " << beside);
-    Compiled compiled = run_pipeline(two.ir(), device.backend()->target());
+    Compiled compiled = run_pipeline(ir_of(two), backend_of(device)->target());
     REQUIRE(compiled.plan.steps.size() == 3);  // the counters set to zero, two kernels
     compiled.streams = {.max_streams = 2, .stream = {0, 0, 0}};
     if (beside) compiled.streams.stream = {0, 0, 1};
-    const WholeRun run(runtime::make_executable(two.ir(), std::move(compiled), device));
+    const WholeRun run(runtime::make_executable(ir_of(two), std::move(compiled), device));
     CHECK_FALSE(run.workspace.split());
     CHECK(other.workspace().split() == beside);  // 4000 + 300 of 4224, or 2000 + 300
   }

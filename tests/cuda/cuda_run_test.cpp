@@ -1,6 +1,8 @@
 // Prepared::run on the fake driver: which calls it makes, on which streams, and what a failing one does.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "cuda/fake_device.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -13,7 +15,8 @@ TEST_CASE("a run launches its steps on streams, and makes one context current on
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+    const Executable executable =
+        compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
     WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
     for (int again = 0; again < 2; ++again) {
@@ -62,12 +65,14 @@ TEST_CASE("the caller's capture takes all streams of a run", "[cuda][streams]") 
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+    const Executable executable =
+        compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
     WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
-    const auto work = executable.device().backend()->capture(run.stream.queue(), [&] { return run.run(); });
+    const auto work =
+        backend_of(executable.device())->capture(queue_of(run.stream), [&] { return run.run(); });
     REQUIRE(work);
-    REQUIRE(work->launch(run.stream.queue()));
+    REQUIRE(work->launch(queue_of(run.stream)));
     CHECK(fakes.last_call() == std::string("cuCtxPopCurrent"));
     CHECK(fakes.find_call("cuGraphLaunch") ==
           "cuGraphLaunch " + std::to_string(run.prepared.launches() + run.prepared.gemms()));
@@ -80,7 +85,8 @@ TEST_CASE("each driver call of a run fails once: a named status, and the next ru
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+    const Executable executable =
+        compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
     WholeRun run(executable);
     int before = fakes.call_count();
     REQUIRE(run.run());
@@ -159,7 +165,8 @@ TEST_CASE("a workspace follows its run from one stream to another only when that
           "[cuda][streams]") {
   const FakeEnvironment environment;
   const Fakes fakes;
-  const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+  const Executable executable =
+      compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
   WholeRun run(executable);
   REQUIRE(run.run());
   run.stream = executable.device().stream();
@@ -173,13 +180,14 @@ TEST_CASE("a workspace follows its run from one stream to another only when that
 TEST_CASE("other buffers are checked and bound, the same ones are not looked at again", "[cuda][streams]") {
   const FakeEnvironment environment;
   const Fakes fakes;
-  const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+  const Executable executable =
+      compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
   WholeRun run(executable);
   REQUIRE(run.run());
   const Buffer other = executable.device().allocate(run.prepared.bytes(0));
   const BufferView first = std::exchange(run.views[0], other.view());
   REQUIRE(run.run());
-  for (const runtime::Argument& argument : run.workspace.impl()->arguments)
+  for (const runtime::Argument& argument : impl_of(run.workspace)->arguments)
     CHECK(argument.address != first.address);
   run.views[0].bytes = 4;
   CHECK(contains(run.run().message(), "buffer of input 'x' has 4 bytes"));

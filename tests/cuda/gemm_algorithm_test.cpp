@@ -3,6 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fmt/format.h>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "cuda/fake_device.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
@@ -23,11 +24,11 @@ std::vector<std::string> algorithms_run(const Fakes& fakes) {
 /// Decisions that one GEMM of the graph runs with an algorithm, in line 3.
 CompileOptions with_algorithm(const Graph& g, const Device& device, int algorithm) {
   const Executable usual = compile(g, device);
-  const Compiled& stages = usual.stages();
+  const Compiled& stages = stages_of(usual);
   const auto entry = schedule::all_gemm_decisions_of(stages.graph, stages.partition).at(0);
   CompileOptions options;
   options.decisions = fmt::format("fuse decisions 4\ntarget {{{}}}\ngemm {:016x} {{algorithm = {}}}\n",
-                                  schedule::target_text(device.backend()->target()), entry.key, algorithm);
+                                  schedule::target_text(backend_of(device)->target()), entry.key, algorithm);
   return options;
 }
 

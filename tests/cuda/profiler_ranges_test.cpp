@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/access.hpp"
 #include "cuda/fake_device.hpp"
 #include "os/temporary_folder.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -21,7 +22,7 @@ TEST_CASE("one run in each mode", "[.][nvtx_child]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   WholeRun run(compile(branches(2), Device::cuda()));
-  REQUIRE(run.workspace.impl()->prepared->ranges);
+  REQUIRE(impl_of(run.workspace)->prepared->ranges);
   CHECK(run.run());
   run.workspace = run.prepared.workspace({ExecutionMode::graph});
   CHECK(run.run());
@@ -75,7 +76,7 @@ TEST_CASE("without a profiler there are no ranges", "[cuda][nvtx]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   WholeRun run(compile(branches(2), Device::cuda()));
-  CHECK(!run.workspace.impl()->prepared->ranges);
+  CHECK(!impl_of(run.workspace)->prepared->ranges);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/cache/cache_key.hpp"
 #include "compile/toolchains/nvrtc.hpp"
 #include "cuda/fakes.hpp"
@@ -80,7 +81,7 @@ TEST_CASE("the version of cuBLASLt is in the cache's key where the graph has pro
     Graph g("g");
     const Tensor x = g.input("x", f32, {8, 8});
     g.output("y", product ? matmul(x, x) : exp(x));
-    return runtime::cache_key(g.ir(), *fakes.backend(), {});
+    return runtime::cache_key(ir_of(g), *fakes.backend(), {});
   };
   CHECK(contains(key(true, "130001"), "products 'cuBLASLt 130001'\n"));
   CHECK(key(true, "130001") != key(true, "130002"));
@@ -90,7 +91,7 @@ TEST_CASE("the version of cuBLASLt is in the cache's key where the graph has pro
   Graph g("g");
   const Tensor x = g.input("x", f32, {8, 8});
   g.output("y", matmul(x, x));
-  CHECK(contains(runtime::cache_key(g.ir(), *backend, {}), "products 'no cuBLASLt'\n"));
+  CHECK(contains(runtime::cache_key(ir_of(g), *backend, {}), "products 'no cuBLASLt'\n"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/access.hpp"
 #include "cuda/fake_device.hpp"
 #include "ir/graph/ir_graph.hpp"
 
@@ -20,7 +21,7 @@ TEST_CASE("the workspace of every example is at most 1.1 of its bound", "[cuda][
       if (entry.path().extension() != ".fuse") continue;
       const Graph graph = Graph::load(entry.path());
       DimValues dims;
-      for (const ir::Symbol& symbol : graph.ir().symbols) {
+      for (const ir::Symbol& symbol : ir_of(graph).symbols) {
         dims[symbol.name] =
             symbol.range.hint ? symbol.range.hint : std::max<std::int64_t>(symbol.range.min, 8);
       }

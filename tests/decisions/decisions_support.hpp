@@ -5,6 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
 #include "support/catch.hpp"
@@ -23,7 +24,7 @@ inline Compiled compiled_with(const Graph& g, const std::string& decisions, bool
   options.skip_unfit_decisions = skip;
   PipelineOptions how = pipeline_options(options);
   how.record = true;
-  return run_pipeline(g.ir(), target_profile(profile), how);
+  return run_pipeline(ir_of(g), target_profile(profile), how);
 }
 
 inline std::string decisions_text(const Compiled& compiled, const Target& target = h200_target()) {

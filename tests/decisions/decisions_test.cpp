@@ -8,6 +8,8 @@
 #include <map>
 #include <sstream>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "decisions/decisions_support.hpp"
 #include "fuzz/grow/generator.hpp"
 #include "fuzz/grow/random.hpp"
@@ -169,11 +171,11 @@ TEST_CASE("a recorded answer goes before the cost's, for all or for one", "[sche
 TEST_CASE("decisions bring the options that they were made with", "[schedule]") {
   const Graph g = model("model", "B");
   CompileOptions options;
-  options.stitch = Stitch::mapping;
+  change_experiments(options).stitch = Stitch::mapping;
   options.max_inputs = 7;
   PipelineOptions how = pipeline_options(options);
   how.record = true;
-  const Compiled first = run_pipeline(g.ir(), h200_target(), how);
+  const Compiled first = run_pipeline(ir_of(g), h200_target(), how);
   const std::string text = text_of(first);
   CHECK(text.find("max_inputs = 7") != std::string::npos);
   CHECK(made(g, text).source.text() == first.source.text());
@@ -201,7 +203,7 @@ TEST_CASE("decisions leave nothing to the costs: generated programs for a device
   }
   for (const char* name : {"bert_layer", "layernorm", "softmax"}) {
     fuzz::Case c;
-    c.program.graph = example(name).ir();
+    c.program.graph = ir_of(example(name));
     INFO(name);
     CHECK(fuzz::told_again(c).differs == "");
   }
@@ -313,7 +315,7 @@ TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[sched
   options.decisions = with(
       other, softmax,
       softmax.substr(0, softmax.find('{')) + "{nest = r:grid c:serial c:grid2 c:warp8 c:lane32, blocks = 4}");
-  const auto compile = [&] { run_pipeline(g.ir(), h200_target(), pipeline_options(options)); };
+  const auto compile = [&] { run_pipeline(ir_of(g), h200_target(), pipeline_options(options)); };
   CHECK(thrown_by(compile) == "no error");
   options.grid_barriers = false;
   CHECK(thrown_by(compile).find("its blocks wait for each other, and grid barriers are off") !=
@@ -343,7 +345,7 @@ TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[sch
     const Graph& g = graphs[static_cast<std::size_t>(i % 2)];
     const char* profile = random.pick({"h200", "tiny3", "tiny2"});
     const Target target = target_profile(profile);
-    Decisions& known = of_costs[g.ir().name + profile];
+    Decisions& known = of_costs[ir_of(g).name + profile];
     if (known.kernels.empty()) known = decisions_of(made(g, "", false, profile), target);
     Decisions decisions = known;
     for (schedule::KernelDecision& entry : decisions.kernels) {

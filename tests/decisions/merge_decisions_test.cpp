@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/access.hpp"
 #include "decisions/decisions_support.hpp"
 #include "schedule/nest/choices_text.hpp"
 
@@ -210,7 +211,7 @@ TEST_CASE("a number of an algorithm means what it meant in the version that it w
   const auto compiled = [&](const std::string& library, bool skip) {
     how.gemm_library = library;
     how.skip_unfit_decisions = skip;
-    return run_pipeline(g.ir(), h200_target(), how);
+    return run_pipeline(ir_of(g), h200_target(), how);
   };
   CHECK(compiled("blas 1", false).unfit_decisions == 0);
   CHECK(compiled("", false).unfit_decisions == 0);  // it is not known

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <regex>
 
+#include "base/access.hpp"
 #include "deploy/deploy_support.hpp"
 #include "ir/text/print.hpp"
 #include "runtime/runtime_support.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("debug run: FUSE_REPRO leaves graph, dims and options; values only whe
     std::vector<std::string> names = {"graph.fuse", "repro.json"};
     if (values) names.insert(names.begin(), {"0.npy", "1.npy", "2.npy"});
     CHECK(Folder::names_in(path) == names);
-    CHECK(ir::print(Graph::load(path + "/graph.fuse").ir()) == ir::print(example("layernorm").ir()));
+    CHECK(ir::print(ir_of(Graph::load(path + "/graph.fuse"))) == ir::print(ir_of(example("layernorm"))));
     const std::string json = contents_of(path + "/repro.json");
     for (const char* part : {"\"dims\": {\"B\": 2}", "\"target\": \"h200\"", "\"fault\": \"extent.0+1\"",
                              "\"max_inputs\": 48", "out of bounds read"}) {
@@ -115,7 +116,7 @@ TEST_CASE("debug run: a graph's name that no file could have", "[deploy][emulate
   INFO(said);
   REQUIRE(folder.names().size() == 1);
   CHECK(folder.names()[0].starts_with("___a-b_c_nnnn"));
-  CHECK(ir::print(Graph::load(folder / folder.names()[0] + "/graph.fuse").ir()) == ir::print(g.ir()));
+  CHECK(ir::print(ir_of(Graph::load(folder / folder.names()[0] + "/graph.fuse"))) == ir::print(ir_of(g)));
 }
 
 TEST_CASE("FUSE_KEEP keeps the text that the kernels are known by", "[deploy][emulated]") {

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/access.hpp"
 #include "compile/cache/cache_key.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "deploy/deploy_support.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/container.hpp"
@@ -89,7 +91,7 @@ TEST_CASE("disk cache: a second process compiles nothing", "[deploy][emulated]")
   CHECK(second.report().find("compiled graphs on disk: 1 looked up, 1 found") != std::string::npos);
   CHECK(again.explain() == first.explain());
   CHECK(again.source() == first.source());
-  CHECK(again.stages().partition.segments.size() == first.stages().partition.segments.size());
+  CHECK(stages_of(again).partition.segments.size() == stages_of(first).partition.segments.size());
   CHECK(run_on_drawn(again, {{"B", 3}}) == run_on_drawn(first, {{"B", 3}}));
   CHECK(Folder::names_in(folder / "cache").size() == 1);
 }
@@ -117,8 +119,10 @@ TEST_CASE("disk cache: whatever decides what is made is in the key", "[deploy][e
   CHECK_FALSE(found_on_disk(scaled(2), Device::emulated({.profile = "tiny3", .optimization = 1})));
   for (const CompileOptions& options :
        {CompileOptions{.relaxed_rounding = true}, CompileOptions{.merge_gemms = false},
-        CompileOptions{.cut = Cut::xla}, CompileOptions{.layers = 1},
-        CompileOptions{.stitch = Stitch::mapping}, CompileOptions{.schemes = Schemes::astitch},
+        CompileOptions{.experiments = experiments({.cut = Cut::xla})},
+        CompileOptions{.experiments = experiments({.layers = 1})},
+        CompileOptions{.experiments = experiments({.stitch = Stitch::mapping})},
+        CompileOptions{.experiments = experiments({.schemes = Schemes::astitch})},
         CompileOptions{.grid_barriers = false}, CompileOptions{.max_inputs = 9},
         CompileOptions{.skip_unfit_decisions = true}, CompileOptions{.streams = 1}}) {
     CHECK_FALSE(found_on_disk(scaled(2), fresh(), options));
@@ -190,7 +194,7 @@ TEST_CASE("disk cache: an entry whose kernels cannot be loaded is compiled anew"
   const Graph graph = scaled(2);
   const Results right = run_on_drawn(compile(graph, fresh()));
   const DiskCache cache(folder / "cache");
-  const std::string key = runtime::cache_key(graph.ir(), *fresh().backend(), {});
+  const std::string key = runtime::cache_key(ir_of(graph), *backend_of(fresh()), {});
   std::optional<SavedTarget> target = cache.find(key);
   REQUIRE(target.has_value());
   target->builds.at(0).images.at(0).bytes.assign(100, 'x');

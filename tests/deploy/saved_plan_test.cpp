@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "base/access.hpp"
 #include "decisions/decisions_support.hpp"
 #include "deploy/deploy_support.hpp"
 #include "runtime/device/host_gemm.hpp"
@@ -94,13 +95,13 @@ TEST_CASE("saved plan: what decisions say of GEMMs and of the run", "[deploy][em
                           g.input(std::string("w") + name, f32, {8, name[0] == 'a' ? 4 : 3})));
   const Device device = emulated("tiny3");
   const Executable usual = compile(g, device);
-  const Compiled& stages = usual.stages();
+  const Compiled& stages = stages_of(usual);
   const auto gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
   REQUIRE(gemms.size() == 2);
   const std::string run = "run {mode = graph, order = 1 0, streams = 2 7}\n";
   const auto options = [&](int algorithm) {
     CompileOptions told;
-    told.decisions = no_decisions(device.backend()->target()) + run +
+    told.decisions = no_decisions(backend_of(device)->target()) + run +
                      fmt::format("gemm {:016x} {{algorithm = {}}}\n", gemms[1].key, algorithm);
     return told;
   };
@@ -132,7 +133,7 @@ TEST_CASE("saved plan: errors of prepare are those of the compiled one", "[deplo
     CHECK(error_of([&] { static_cast<void>(loaded.prepare(dims)); }) == expected);
   }
   CHECK(
-      error_of([&] { static_cast<void>(loaded.stages()); }) ==
+      error_of([&] { static_cast<void>(stages_of(loaded)); }) ==
       "unsupported: a saved plan does not keep the stages of the compiler\n  hint: compile the graph again");
 }
 

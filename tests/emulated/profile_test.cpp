@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "compile/pipeline/experiments.hpp"
 #include "support/branches.hpp"
 #include "support/catch.hpp"
 
@@ -40,7 +41,8 @@ TEST_CASE("a profile has the times of groups, from their first step to their las
   g.output("y", y);
   g.output("z", tanh(matmul(y, g.input("w", f32, {32, 16}))));
   g.output("again", x);
-  const Prepared prepared = compile(g, Device::emulated(), {.stitch = Stitch::mapping}).prepare();
+  const Prepared prepared =
+      compile(g, Device::emulated(), {.experiments = experiments({.stitch = Stitch::mapping})}).prepare();
   const Profile profile = prepared.predicted();
   char seconds[64];
   std::snprintf(seconds, sizeof seconds, "  %.2f us by the cost model", 1e6 * profile.seconds);
@@ -69,7 +71,8 @@ TEST_CASE("a profile has the times of groups, from their first step to their las
 
 TEST_CASE("the cost model's run has branches beside each other", "[emulated][streams]") {
   const Device device = Device::emulated();
-  const Prepared prepared = compile(branches(4), device, {.layers = 2}).prepare();
+  const Prepared prepared =
+      compile(branches(4), device, {.experiments = experiments({.layers = 2})}).prepare();
   const Profile profile = prepared.predicted();
   check_spans(profile, static_cast<std::size_t>(prepared.launches() + prepared.gemms()));
   CHECK(profile.clock == "cost model (h200)");
@@ -77,13 +80,15 @@ TEST_CASE("the cost model's run has branches beside each other", "[emulated][str
   CHECK(overlap(profile));
   CHECK(profile.steps[0].step.starts_with("step 0, kernel '"));
 
-  const Prepared one = compile(branches(4), device, {.layers = 2, .streams = 1}).prepare();
+  const Prepared one =
+      compile(branches(4), device, {.experiments = experiments({.layers = 2}), .streams = 1}).prepare();
   CHECK_FALSE(overlap(one.predicted()));
   CHECK(one.predicted().seconds > profile.seconds);
 }
 
 TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
-  const Prepared prepared = compile(branches(4), Device::emulated(), {.layers = 2}).prepare();
+  const Prepared prepared =
+      compile(branches(4), Device::emulated(), {.experiments = experiments({.layers = 2})}).prepare();
   const std::string text = prepared.explain();
   INFO(text);
   const auto count = [&](const std::string& words) {
@@ -105,7 +110,8 @@ TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
     two.output("y" + std::to_string(i), softmax(slice(x, 1, 0, 64 - i), 0));
   }
   two.output("z", softmax(z, 0));
-  const Prepared apart = compile(two, Device::emulated(), {.layers = 2}).prepare();
+  const Prepared apart =
+      compile(two, Device::emulated(), {.experiments = experiments({.layers = 2})}).prepare();
   INFO(apart.explain());
   REQUIRE(apart.streams() > 1);
   CHECK(apart.explain().find("ends after step") != std::string::npos);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/access.hpp"
 #include "fuzz/judge/running_error.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -36,7 +37,7 @@ std::string run_alone(const Executable& executable, const Graph& graph, std::int
     buffers.back().upload(tensor.data);
     inputs.emplace(slot.name, std::move(tensor));
   }
-  const fuzz::Enclosure expected = fuzz::enclose(graph.ir(), inputs, {{"B", rows}}).at("y");
+  const fuzz::Enclosure expected = fuzz::enclose(ir_of(graph), inputs, {{"B", rows}}).at("y");
   Workspace workspace = prepared.workspace();
   Stream stream = device.stream();
   HostTensor got = HostTensor::make(executable.slots()[output].dtype, prepared.shape(output)), first;

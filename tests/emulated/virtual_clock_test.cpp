@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;  // NOLINT
@@ -104,15 +105,15 @@ TEST_CASE("a measured run takes the same virtual time again, and streams are at 
   CHECK(first.seconds == second.seconds);
   options.streams = 1;
   const Device one = device();
-  runtime::plant_costs(*one.backend(), [](const ClockedWork& work) { return work.gemm ? 10.0 : 1.0; });
+  runtime::plant_costs(*backend_of(one), [](const ClockedWork& work) { return work.gemm ? 10.0 : 1.0; });
   CHECK(measured_run(one, options).seconds == Approx(21));  // tanh and exp share a launch
   options.streams = 2;
   const Device two = device();
-  runtime::plant_costs(*two.backend(), [](const ClockedWork& work) { return work.gemm ? 10.0 : 1.0; });
+  runtime::plant_costs(*backend_of(two), [](const ClockedWork& work) { return work.gemm ? 10.0 : 1.0; });
   CHECK(measured_run(two, options).seconds == Approx(11));
 }
 
 TEST_CASE("costs are planted on a virtual clock alone", "[emulated]") {
   const Device device = Device::emulated();
-  CHECK_THROWS_WITH(runtime::plant_costs(*device.backend(), {}), Catch::Contains("virtual clock"));
+  CHECK_THROWS_WITH(runtime::plant_costs(*backend_of(device), {}), Catch::Contains("virtual clock"));
 }

@@ -4,8 +4,10 @@
 #include <map>
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/cache/compile_cache.hpp"
 #include "compile/compile.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "io/io_support.hpp"
 #include "runtime/device/toolchain.hpp"
 #include "runtime/runtime_support.hpp"
@@ -27,7 +29,7 @@ Graph three_kernels() {
   return g;
 }
 
-runtime::CompileCache& cache_of(const Device& device) { return device.backend()->toolchain()->cache(); }
+runtime::CompileCache& cache_of(const Device& device) { return backend_of(device)->toolchain()->cache(); }
 
 /// What was looked up and found so far.
 std::pair<std::size_t, std::size_t> counts(const Device& device) {
@@ -38,8 +40,8 @@ std::pair<std::size_t, std::size_t> counts(const Device& device) {
 /// What the default decides, with other loops for the kernel at that place of the file.
 std::string decisions_with(const Graph& graph, const Device& device, std::size_t kernel,
                            const std::string& nest) {
-  const Target target = device.backend()->target();
-  schedule::Decisions decisions = decisions_of(run_pipeline(graph.ir(), target, {.record = true}), target);
+  const Target target = backend_of(device)->target();
+  schedule::Decisions decisions = decisions_of(run_pipeline(ir_of(graph), target, {.record = true}), target);
   decisions.kernels.at(kernel).choices = schedule::parse_choices(nest, "the test");
   return schedule::print(decisions);
 }
@@ -113,7 +115,8 @@ TEST_CASE("a candidate of the cpu device runs kernels of two batches", "[explore
   const std::vector<float> expected = result(runtime::compile_candidate(graph, device, {}));
   const auto [looked_up, found] = counts(device);
   REQUIRE(found == 0);
-  const Executable other = runtime::compile_candidate(graph, device, {.layers = 1});
+  const Executable other =
+      runtime::compile_candidate(graph, device, {.experiments = experiments({.layers = 1})});
   const auto [again, known] = counts(device);
   CHECK(again > looked_up);
   CHECK(known > 0);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fuse/explore.hpp>
 
+#include "base/access.hpp"
 #include "cuda/fake_device.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
@@ -42,9 +43,9 @@ TEST_CASE("loops in whose run the device failed are named in the file, and not t
   const FakeEnvironment environment;
   const Fakes fakes;
   const Graph graph = softmax_graph(24, 2048);
-  const Target target = Device::cuda().backend()->target();
+  const Target target = backend_of(Device::cuda())->target();
   const auto options_of = [&](const CompileOptions& compile) {
-    return runtime::space_of(graph.ir(), target, compile, few).cuts.at(0).kernels.at(0).options;
+    return runtime::space_of(ir_of(graph), target, compile, few).cuts.at(0).kernels.at(0).options;
   };
   const std::vector<schedule::KernelChoices> all = options_of({});
   REQUIRE(all.size() == 3);

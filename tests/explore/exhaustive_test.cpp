@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
@@ -87,12 +88,13 @@ TEST_CASE("what is found is within 3% of the best of all configurations", "[expl
   const Device device = clocked_device(), explored = clocked_device();
   const ExploreOptions options{
       .bits = Bits::any, .max_options = 2, .max_cuts = 2, .max_groups = 0, .max_epochs = 0};
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options,
-                                                 {.gemm_algorithms = device.backend()->gemm_algorithms()});
+  const runtime::Space space = runtime::space_of(ir_of(graph), backend_of(device)->target(), {}, options,
+                                                 {.gemm_algorithms = backend_of(device)->gemm_algorithms()});
   int gained = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
-    for (const Device* each : {&device, &explored}) runtime::plant_costs(*each->backend(), drawn_cost(seed));
+    for (const Device* each : {&device, &explored})
+      runtime::plant_costs(*backend_of(*each), drawn_cost(seed));
     Explorer explorer(graph, explored, {}, options);
     ExplorerBuffers its_buffers(explorer), buffers(explorer, device);
     double best = 1, usual = 0;

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "cuda/fake_device.hpp"
 #include "explore/explorer_support.hpp"
@@ -27,7 +28,7 @@ Graph product_and_softmax() {
 
 std::vector<ExecutionMode> modes_of(const Graph& graph, const CompileOptions& how, bool has_graphs) {
   const runtime::Space space =
-      runtime::space_of(graph.ir(), target_profile("h200"), how, {}, {.has_graphs = has_graphs});
+      runtime::space_of(ir_of(graph), target_profile("h200"), how, {}, {.has_graphs = has_graphs});
   return space.cuts.front().modes;
 }
 
@@ -41,7 +42,7 @@ TEST_CASE("the mode is a variable of plans of several steps, where a device has 
   PipelineOptions recorded;
   recorded.record = true;
   const Target target = target_profile("h200");
-  schedule::Decisions own = decisions_of(run_pipeline(graph.ir(), target, recorded), target);
+  schedule::Decisions own = decisions_of(run_pipeline(ir_of(graph), target, recorded), target);
   own.run = schedule::RunDecision{.mode = ExecutionMode::streams};
   CHECK(modes_of(graph, {.decisions = schedule::print(own)}, true).size() == 1);
 }
@@ -106,7 +107,7 @@ TEST_CASE("an explorer tries a graph, and its file has the mode that won", "[exp
   CHECK(explorer.tuning().text().find("\nrun {mode = streams}\n") != std::string::npos);
 
   const runtime::Space space =
-      runtime::space_of(graph.ir(), device.backend()->target(), {}, options, {.has_graphs = true});
+      runtime::space_of(ir_of(graph), backend_of(device)->target(), {}, options, {.has_graphs = true});
   const schedule::Decisions by_graph = space.decisions({{runtime::mode_name, 1}});
   CHECK(schedule::print(by_graph).find("\nrun {mode = graph}\n") != std::string::npos);
   CHECK(space.text_of({{runtime::mode_name, 1}}, runtime::mode_name) == "mode graph");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
@@ -64,7 +65,7 @@ TEST_CASE("buckets that make no sense are refused", "[explore]") {
 TEST_CASE("each bucket keeps what is fastest for its dims", "[explore][emulated]") {
   const Device device = clocked_device();
   // Short rows are faster with few threads, long ones with many.
-  runtime::plant_costs(*device.backend(), [](const runtime::ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const runtime::ClockedWork& work) {
     if (work.kernel.empty()) return 1e-9;
     const double threads = work.residency.threads;
     return work.bytes < 10'000 ? 1e-6 * threads : 1e-3 / threads;

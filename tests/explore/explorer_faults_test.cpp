@@ -6,6 +6,7 @@
 #include <fuse/memory.hpp>
 #include <mutex>
 
+#include "base/access.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
@@ -63,7 +64,7 @@ TEST_CASE("inputs of zeros do not let another order of additions pass", "[explor
   Graph graph("middle");
   graph.output("y", sum(graph.input("x", f32, {4, 256, 40}), {1}));
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), hashed_cost);
+  runtime::plant_costs(*backend_of(device), hashed_cost);
   Explorer explorer(graph, device, {}, {.max_options = 12});
   ExplorerBuffers buffers(explorer), twin(explorer);
   const Prepared prepared = compile(graph, device).prepare();
@@ -87,7 +88,7 @@ TEST_CASE("runs read the weights that are there, whatever the compiler's thread 
           "[explore][emulated][threads]") {
   const Graph graph = packed_graph();
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), hashed_cost);
+  runtime::plant_costs(*backend_of(device), hashed_cost);
   Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 4});
   REQUIRE(explorer.prepared().packed_bytes() > 0);
   ExplorerBuffers buffers(explorer), twin(explorer);
@@ -125,7 +126,7 @@ TEST_CASE("memory that is enough for the default is enough, and what was kept is
   for (const int blocks : {2, 3, 5, 7, 10, 20}) {
     INFO(blocks << " blocks");
     const Device plain = clocked_device();
-    runtime::plant_costs(*plain.backend(), hashed_cost);
+    runtime::plant_costs(*backend_of(plain), hashed_cost);
     const auto few = std::make_shared<FewBlocks>(plain, blocks);
     Explorer explorer(graph, plain.with_memory(few), {},
                       {.bits = Bits::any, .max_options = 2, .max_cuts = 1});

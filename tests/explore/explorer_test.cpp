@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "base/access.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
@@ -38,7 +39,7 @@ Shape shape_of(const ClockedWork& work) { return {work.residency.blocks, work.re
 /// The launch of a graph of one kernel that is compiled by these decisions.
 Shape launch_of(const Graph& graph, const Device& device, const schedule::Decisions& decisions) {
   Shape found;
-  runtime::plant_costs(*device.backend(), [&](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [&](const ClockedWork& work) {
     found = shape_of(work);
     return 1.0;
   });
@@ -58,7 +59,7 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
   const Graph graph = softmax_graph(24, 2048);
   const Device device = clocked_device();
   const ExploreOptions options{.bits = Bits::any, .max_options = 6, .max_cuts = 1};
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options);
+  const runtime::Space space = runtime::space_of(ir_of(graph), backend_of(device)->target(), {}, options);
   const runtime::ExploredKernel& kernel = space.cuts.at(0).kernels.at(0);
   REQUIRE(kernel.options.size() == 6);
   std::vector<Shape> shapes;
@@ -67,7 +68,7 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
   for (const std::size_t fastest : {0, 3, 5}) {
     INFO("option " << fastest);
     REQUIRE((fastest == 0 || shapes[fastest] != shapes[0]));  // else the default is as fast
-    runtime::plant_costs(*device.backend(), [&](const ClockedWork& work) {
+    runtime::plant_costs(*backend_of(device), [&](const ClockedWork& work) {
       return shape_of(work) == shapes[fastest] ? 5e-6 : 10e-6;
     });
     Explorer explorer(graph, device, {}, options);
@@ -90,7 +91,7 @@ TEST_CASE("a machine that becomes slower, and stays so, is still compared with",
   const Device device = clocked_device(0.01);
   // Launches of few threads are fast; the product always runs as by default.
   std::atomic<double> slower{1};
-  runtime::plant_costs(*device.backend(), [&](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [&](const ClockedWork& work) {
     return slower * (work.gemm ? 20e-6 : work.residency.threads < 512 ? 5e-6 : 10e-6);
   });
   Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 4, .max_cuts = 1});
@@ -109,7 +110,7 @@ TEST_CASE("the default stays where nothing is faster, and its decisions are the 
           "[explore][emulated]") {
   const Graph graph = softmax_graph(8, 128);
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), [](const ClockedWork&) { return 1e-6; });
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork&) { return 1e-6; });
   Explorer explorer(graph, device, {}, {.max_options = 4});
   const Tuning before = explorer.tuning();
   ExplorerBuffers buffers(explorer);
@@ -128,7 +129,7 @@ TEST_CASE("GEMMs are cut as it was planted to be faster: merged, or apart", "[ex
     INFO("apart " << apart);
     const Device device = clocked_device();
     // The merged product has 16 columns.
-    runtime::plant_costs(*device.backend(), [apart](const ClockedWork& work) {
+    runtime::plant_costs(*backend_of(device), [apart](const ClockedWork& work) {
       if (!work.gemm) return 1e-6;
       const bool merged = work.gemm->n == 16 || work.gemm->batch == 2;
       return merged == apart ? 50e-6 : 10e-6;
@@ -147,14 +148,14 @@ TEST_CASE("the algorithm of a GEMM that was planted as the fastest is found", "[
   Graph graph("gemm");
   graph.output("y", matmul(graph.input("x", f32, {16, 32}), graph.parameter("w", f32, {32, 8})));
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     return work.gemm && work.gemm->algorithm == 1 ? 1e-6 : 2e-6;
   });
   Explorer explorer(graph, device, {}, {.bits = Bits::any});
   ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
   CHECK(explorer.progress().explored == explorer.progress().announced);
-  if (device.backend()->gemm_algorithms() == 1) return;  // without OpenBLAS there are the plain loops alone
+  if (backend_of(device)->gemm_algorithms() == 1) return;  // without OpenBLAS there are the plain loops alone
   CHECK(explorer.progress().announced == 2 + 2);
   CHECK(explorer.tuning().text().find("{algorithm = 1}") != std::string::npos);
 }
@@ -165,7 +166,7 @@ TEST_CASE("with Bits::keep every run has the bits of the first", "[explore][emul
   graph.output("y", layer_norm(x, graph.parameter("g", f32, {384}), graph.parameter("b", f32, {384}), 1e-5));
   const Device device = clocked_device();
   // Times that make any option win somewhere: a hash of the launch.
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     return 1e-6 * static_cast<double>(1 + (work.residency.blocks * 7 + work.residency.threads * 13) % 11);
   });
   Explorer explorer(graph, device, {}, {.max_options = 6});
@@ -185,7 +186,7 @@ TEST_CASE("donated buffers hold what they hold without exploration", "[explore][
   graph.output("next", m * 0.5 + d, m);
   graph.output("norm", sum(m * d, {1}));
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     return 1e-6 * static_cast<double>(1 + work.residency.threads % 7);
   });
   Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 5});
@@ -216,7 +217,7 @@ TEST_CASE("a candidate that makes something else is told from the default", "[ex
   runtime::Variant usual(compile(graph, device), {}), same(compile(graph, device), {}),
       other(compile(graph_of(3), device), {}), close(compile(graph_of(2 + 0x1p-22), device), {});
   const DimValues dims;
-  runtime::Snapshot snapshot(usual, graph.ir(), dims, stream, buffers.views);
+  runtime::Snapshot snapshot(usual, ir_of(graph), dims, stream, buffers.views);
   for (const Bits bits : {Bits::keep, Bits::any}) {
     CHECK(snapshot.check(same, bits).empty());
     CHECK_THAT(snapshot.check(other, bits), Catch::Contains("output 'y'"));

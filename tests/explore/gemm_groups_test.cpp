@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
@@ -42,7 +43,7 @@ std::multiset<std::int64_t> gemms_of_options(const Graph& graph, const Target& t
     PipelineOptions how;
     how.decisions =
         space.decisions({{runtime::cut_name, 1}, {runtime::merge_name(merge.key), static_cast<int>(option)}});
-    const Compiled stages = run_pipeline(graph.ir(), target, how);
+    const Compiled stages = run_pipeline(ir_of(graph), target, how);
     CHECK(stages.unfit_decisions == 0);
     gemms.insert(std::count_if(
         stages.partition.segments.begin(), stages.partition.segments.end(),
@@ -59,7 +60,7 @@ TEST_CASE("GEMMs are merged in the chunks that were planted as the fastest", "[e
   for (const auto& [columns, gemms] : std::vector<std::pair<std::int64_t, int>>{{4, 12}, {8, 6}, {16, 3}}) {
     INFO(gemms << " GEMMs");
     const Device device = clocked_device();
-    runtime::plant_costs(*device.backend(), [columns = columns](const ClockedWork& work) {
+    runtime::plant_costs(*backend_of(device), [columns = columns](const ClockedWork& work) {
       if (!work.gemm) return 1e-6;
       return work.gemm->n * work.gemm->batch == columns ? 1e-6 : 60e-6;
     });
@@ -79,7 +80,7 @@ TEST_CASE("each group of GEMMs is merged in the way that was planted for it", "[
   graph.output("z", tanh_of_products(graph, graph.input("v", f32, {8, 32}), "u", 8, 4));
   const Device device = clocked_device();
   // GEMMs by 16 are best in chunks of two, those by 32 in chunks of four.
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     if (!work.gemm) return 1e-6;
     const std::int64_t best = work.gemm->k == 16 ? 8 : 16;
     return work.gemm->n * work.gemm->batch == best ? 1e-6 : 60e-6;
@@ -110,7 +111,8 @@ TEST_CASE("groups that compute the same are merged alike", "[explore]") {
   }
   graph.output("y", state);
   const Target& target = target_profile("h200");
-  const runtime::Space space = runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1});
+  const runtime::Space space =
+      runtime::space_of(ir_of(graph), target, {}, {.bits = Bits::any, .max_cuts = 1});
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
   CHECK(gemms_of_options(graph, target, space) == std::multiset<std::int64_t>{5, 10, 20});
@@ -121,7 +123,7 @@ TEST_CASE("GEMMs that run more often when they are apart disturb no run", "[expl
   graph.output("y", tanh_of_products(graph, graph.input("x", f32, {8, 16}), "w", 9, 4));
   const Device device = clocked_device(0.01);
   // The ninth GEMM of chunks is launched once, and nine times where all are apart.
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     if (!work.gemm) return 1e-6;
     return work.gemm->n * work.gemm->batch == 4 ? 1e-6 : 10e-6;
   });
@@ -136,7 +138,7 @@ TEST_CASE("an exploration that begins with a tuning may cut and merge in other w
   Graph graph("continued");
   graph.output("y", tanh_of_products(graph, graph.input("x", f32, {8, 16}), "w", 8, 4));
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+  runtime::plant_costs(*backend_of(device), [](const ClockedWork& work) {
     if (!work.gemm) return 1e-6;
     return work.gemm->n * work.gemm->batch == 8 ? 1e-6 : 60e-6;
   });
@@ -151,7 +153,7 @@ TEST_CASE("an exploration that begins with a tuning may cut and merge in other w
     begins_with.decisions = explorer.tuning().text();
     CHECK(compile(graph, device, begins_with).prepare().gemms() == (groups == 0 ? 1 : 4));
   }
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), begins_with,
+  const runtime::Space space = runtime::space_of(ir_of(graph), backend_of(device)->target(), begins_with,
                                                  {.bits = Bits::any, .max_cuts = 100});
   std::set<std::string> names;
   for (const runtime::CutContext& cut : space.cuts) names.insert(cut.name);
@@ -181,7 +183,8 @@ TEST_CASE("groups of one key that the cost treats differently are all merged as 
   for (int i = 0; i < 3; ++i) graph.output("g" + std::to_string(i), products[static_cast<std::size_t>(i)]);
   graph.output("y", products[3] + products[4] + products[5]);
   const Target& target = target_profile("h200");
-  const runtime::Space space = runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1});
+  const runtime::Space space =
+      runtime::space_of(ir_of(graph), target, {}, {.bits = Bits::any, .max_cuts = 1});
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
   CHECK(gemms_of_options(graph, target, space) ==

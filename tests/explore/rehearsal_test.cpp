@@ -6,6 +6,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "cuda/fake_device.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
@@ -50,8 +51,8 @@ TEST_CASE("an emulated device is like a GPU: what is compiled for one is compile
   const Device gpu = Device::cuda();
   const Device emulated = Device::emulated_like(gpu, {});
   CHECK(emulated.kind() == DeviceKind::emulated);
-  CHECK(schedule::target_text(emulated.backend()->target()) ==
-        schedule::target_text(gpu.backend()->target()));
+  CHECK(schedule::target_text(backend_of(emulated)->target()) ==
+        schedule::target_text(backend_of(gpu)->target()));
   CHECK(emulated.why().find(gpu.name()) != std::string::npos);
   const Graph graph = softmax_graph(24, 2048);
   CHECK(compile(graph, emulated).source() == compile(graph, gpu).source());

@@ -6,6 +6,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
@@ -40,7 +41,7 @@ double planted(const ClockedWork& work) {
 /// On a device of its own, so that no queue of another run is at work beside its queues.
 double seconds_of(const Graph& graph, const CompileOptions& how) {
   const Device device = clocked_device();
-  runtime::plant_costs(*device.backend(), planted);
+  runtime::plant_costs(*backend_of(device), planted);
   runtime::Variant variant(compile(graph, device, how), {});
   const Explorer explorer(graph, device, {}, {}, how);
   const ExplorerBuffers buffers(explorer);
@@ -54,7 +55,7 @@ TEST_CASE("the streams that were planted as the fastest are found for an epoch",
   const Graph graph = four_products();
   const Device device = clocked_device();
   const CompileOptions usual{.merge_gemms = false, .cache = false};
-  runtime::plant_costs(*device.backend(), planted);
+  runtime::plant_costs(*backend_of(device), planted);
   Explorer explorer(graph, device, {}, {.max_cuts = 1}, usual);
   ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
@@ -83,7 +84,7 @@ TEST_CASE("an epoch is a variable of plans on streams, and has at most so many o
   const Graph graph = four_products();
   const Target target = target_profile("h200");
   const auto epochs_of = [&](const ExploreOptions& options, const CompileOptions& how) {
-    const runtime::Space space = runtime::space_of(graph.ir(), target, how, options);
+    const runtime::Space space = runtime::space_of(ir_of(graph), target, how, options);
     return space.cuts.front().placing.epochs;
   };
   const CompileOptions apart{.merge_gemms = false};

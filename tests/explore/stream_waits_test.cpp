@@ -6,6 +6,7 @@
 #include "../../examples/models/mi_lstm.hpp"
 #include "../../examples/models/scrn.hpp"
 #include "../../examples/models/sub_lstm.hpp"
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "cuda/fake_device.hpp"
 #include "plan/step_dependencies.hpp"
@@ -55,12 +56,13 @@ TEST_CASE("a wait that is missing in any configuration is noticed",
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   const Device device = Device::cuda();
-  const Target& target = device.backend()->target();
+  const Target& target = backend_of(device)->target();
   int configurations = 0, placed = 0, on_streams = 0, waits = 0;
   for (const Graph& graph : models()) {
-    INFO(graph.ir().name);
-    const runtime::Space space = runtime::space_of(
-        graph.ir(), target, {}, {.bits = Bits::any, .max_options = 2, .max_cuts = 4}, {.gemm_algorithms = 2});
+    INFO(ir_of(graph).name);
+    const runtime::Space space =
+        runtime::space_of(ir_of(graph), target, {}, {.bits = Bits::any, .max_options = 2, .max_cuts = 4},
+                          {.gemm_algorithms = 2});
     for (int i = 0; i < 20; ++i, ++configurations) {
       CompileOptions how;
       const explore::Configuration configuration = drawn(space, random);
@@ -72,10 +74,10 @@ TEST_CASE("a wait that is missing in any configuration is noticed",
       const Executable executable =
           runtime::compile_candidate(graph, device, how, runtime::placing(streams, ExecutionMode::automatic));
       const Workspace workspace = executable.prepare().workspace();
-      const Prepared::Impl& prepared = *workspace.impl()->prepared;
+      const Prepared::Impl& prepared = *impl_of(workspace)->prepared;
       REQUIRE(prepared.as_planned);
       std::vector<schedule::Task> tasks;
-      for (const auto& after : schedule::certain_dependencies(executable.stages().plan))
+      for (const auto& after : schedule::certain_dependencies(stages_of(executable).plan))
         tasks.push_back({.after = after});
       const StreamPlan& plan = prepared.streams;
       REQUIRE(tasks.size() == plan.order.size());

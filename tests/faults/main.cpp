@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -25,7 +26,7 @@ struct Planted {
 std::vector<Planted> plant(const StitchGraph& each, std::int64_t rows, std::int64_t columns,
                            const std::string& profile = "h200", const std::string& rules = "") {
   const Graph graph = each.build(f32, rows, columns);
-  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), fuzz::pipeline_of(rules));
+  const Compiled compiled = run_pipeline(ir_of(graph), target_profile(profile), fuzz::pipeline_of(rules));
   const std::vector<std::size_t> uses = kernel_uses(compiled);
   std::vector<Planted> planted;
   for (const kernel::FaultSite& site : kernel::fault_sites(compiled.kernels)) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/access.hpp"
 #include "fuzz/grow/generator.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/running_error.hpp"
@@ -88,12 +89,12 @@ std::string wrong_output(const std::map<std::string, Enclosure>& expected, const
 Explored explored(const Case& c, int runs, std::uint64_t seed) {
   const Device device = Device::emulated(
       {.profile = c.options.profile, .threads = 1, .optimization = 0, .virtual_clock = true});
-  runtime::plant_costs(*device.backend(), hashed_costs(seed));
+  runtime::plant_costs(*backend_of(device), hashed_costs(seed));
   const DimValues& dims = c.program.bindings.front();
   const runtime::Values inputs = make_inputs(c.program, dims);
   const auto expected = enclose(c.program.graph, inputs, dims);
   const Bits bits = seed % 2 == 0 ? Bits::keep : Bits::any;
-  Explorer explorer(Graph::from_ir(c.program.graph), device, dims,
+  Explorer explorer(graph_of<Graph>(c.program.graph), device, dims,
                     {.bits = bits, .max_options = 3, .max_cuts = 3});
   RunBuffers buffers(explorer, inputs);
   Stream stream = device.stream();

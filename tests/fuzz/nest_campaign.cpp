@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/grow/random_choices.hpp"
@@ -41,7 +42,7 @@ struct OnePhase {
 };
 
 OnePhase one_phase(const test::NestPhase& phase, const Target& target) {
-  const Compiled made = run_pipeline(phase.graph.ir(), target, {});
+  const Compiled made = run_pipeline(ir_of(phase.graph), target, {});
   if (made.schedules.size() != 1 || made.partition.segments[0].phases.size() != 1)
     throw std::runtime_error(phase.name + " is not one kernel of one phase");
   return {made.graph, made.partition.segments[0]};

@@ -16,6 +16,7 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/guards.hpp"
+#include "base/access.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/execute.hpp"
 
@@ -110,7 +111,7 @@ class Progress {
 };
 
 Case case_of_file(const v0::Graph& graph, const ShapeSettings& settings) {
-  Case made{.program = {.graph = graph.ir(), .inputs = {}, .inputs_seed = settings.seed, .bindings = {}},
+  Case made{.program = {.graph = ir_of(graph), .inputs = {}, .inputs_seed = settings.seed, .bindings = {}},
             .options = {.profile = settings.profile,
                         .checked = settings.checked,
                         .optimization = 0,
@@ -150,19 +151,19 @@ struct TakenBuild {
 bool run_file(const std::string& file, const ShapeSettings& settings) {
   const v0::Graph graph = v0::Graph::load(file);
   const std::string name = std::filesystem::path(file).filename().string();
-  if (graph.ir().symbols.empty()) return true;
+  if (ir_of(graph).symbols.empty()) return true;
   Case made = case_of_file(graph, settings);
-  const analysis::Facts facts = analysis::facts_of(graph.ir());
-  const std::vector<ir::Guard> guards = analysis::guards_of(graph.ir());
+  const analysis::Facts facts = analysis::facts_of(ir_of(graph));
+  const std::vector<ir::Guard> guards = analysis::guards_of(ir_of(graph));
   Random random(settings.seed);
   std::int64_t fixed = 0;  // elements of values that are the same for all shapes
-  for (const ir::Node& node : graph.ir().nodes) {
+  for (const ir::Node& node : ir_of(graph).nodes) {
     const Dim size = product(node.type.dims);
     if (size.is_constant()) fixed += size.constant();
   }
   for (std::int64_t i = 0; i < settings.shapes; ++i) {
     const std::int64_t most = random.chance(0.05) ? 12 * settings.most_elements : settings.most_elements;
-    const auto shape = drawn_shape(random, graph.ir(), facts, guards, fixed + most);
+    const auto shape = drawn_shape(random, ir_of(graph), facts, guards, fixed + most);
     if (!shape) break;
     made.program.bindings.push_back(*shape);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/grow/random_choices.hpp"
 #include "fuzz/judge/execute.hpp"

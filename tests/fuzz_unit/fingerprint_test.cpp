@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "fuzz/grow/generator.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/execute.hpp"
@@ -36,11 +38,11 @@ std::vector<Named> option_sets() {
     sets.push_back({name});
     set(sets.back().options);
   };
-  add("--schemes astitch", [](CompileOptions& o) { o.schemes = Schemes::astitch; });
-  add("--partition apollo", [](CompileOptions& o) { o.cut = Cut::apollo; });
-  add("--baseline xla", [](CompileOptions& o) { o.cut = Cut::xla; });
-  add("--stitch mapping", [](CompileOptions& o) { o.stitch = Stitch::mapping; });
-  add("--stitch no-merge", [](CompileOptions& o) { o.stitch = Stitch::no_merge; });
+  add("--schemes astitch", [](CompileOptions& o) { change_experiments(o).schemes = Schemes::astitch; });
+  add("--partition apollo", [](CompileOptions& o) { change_experiments(o).cut = Cut::apollo; });
+  add("--baseline xla", [](CompileOptions& o) { change_experiments(o).cut = Cut::xla; });
+  add("--stitch mapping", [](CompileOptions& o) { change_experiments(o).stitch = Stitch::mapping; });
+  add("--stitch no-merge", [](CompileOptions& o) { change_experiments(o).stitch = Stitch::no_merge; });
   add("--no-grid-barriers", [](CompileOptions& o) { o.grid_barriers = false; });
   add("--max-inputs 5", [](CompileOptions& o) { o.max_inputs = 5; });
   add("--relaxed-rounding", [](CompileOptions& o) { o.relaxed_rounding = true; });
@@ -71,7 +73,7 @@ TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-s
       for (const auto& [set, options] : option_sets()) {
         const PipelineOptions pipeline = pipeline_options(options);
         const Target target = target_profile(profile);
-        const Compiled made = run_pipeline(graph.ir(), target, pipeline);
+        const Compiled made = run_pipeline(ir_of(graph), target, pipeline);
         const auto edges = schedule::unfused_edges(made.graph, made.partition, pipeline.partition, target);
         lines.push_back(fmt::format("{}, {}, {}: {} reasons {:08x}", name, profile, set, fingerprint(made),
                                     hash_of(schedule::print(made.graph, edges))));
@@ -87,7 +89,7 @@ TEST_CASE("fingerprints of the cases' graphs are as committed", "[golden][not-sa
     for (const char* profile : {"h200", "tiny3", "x86-64-v4"}) {
       std::string line = fmt::format("{}, {}: ", path.filename().string(), profile);
       try {
-        line += fingerprint(run_pipeline(Graph::load(path).ir(), target_profile(profile)));
+        line += fingerprint(run_pipeline(ir_of(Graph::load(path)), target_profile(profile)));
       } catch (const Error& error) {
         line += to_string(error.code());
       }
@@ -99,7 +101,7 @@ TEST_CASE("fingerprints of the cases' graphs are as committed", "[golden][not-sa
 
 TEST_CASE("a fingerprint tells stages apart", "[fuzz]") {
   const Graph graph = test::example("softmax");
-  const Compiled a = run_pipeline(graph.ir(), target_profile("h200"));
+  const Compiled a = run_pipeline(ir_of(graph), target_profile("h200"));
   Compiled b = a;
   CHECK(fingerprint(a) == fingerprint(b));
   b.source.kernels.front().lines.front().op += "?";

@@ -3,6 +3,8 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fmt/format.h>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "cuda/fake_device.hpp"
 #include "fuzz/fingerprint.hpp"
 #include "fuzz/grow/generator.hpp"
@@ -80,12 +82,13 @@ TEST_CASE("fingerprints of runs of generated programs are as committed",
     const Fakes fakes;
     std::string line = fmt::format("--seed 3 --index {}:", index);
     try {
-      const Executable executable = compile(Graph::parse(ir::print(c.program.graph)), Device::cuda(),
-                                            {.stitch = index % 3 == 0 ? Stitch::mapping : Stitch::full});
+      const Executable executable =
+          compile(Graph::parse(ir::print(c.program.graph)), Device::cuda(),
+                  {.experiments = experiments({.stitch = index % 3 == 0 ? Stitch::mapping : Stitch::full})});
       for (const DimValues& dims : c.program.bindings) {
         const Prepared prepared = executable.prepare(dims);
         const Workspace workspace = prepared.workspace();
-        const std::string text = prepared.explain() + print(*workspace.impl()->prepared);
+        const std::string text = prepared.explain() + print(*impl_of(workspace)->prepared);
         const ExecutionMode mode = index % 2 == 0 ? ExecutionMode::streams : ExecutionMode::graph;
         line += fmt::format(" prepared {:08x} calls {:08x}", fuzz::hash_of(text),
                             fuzz::hash_of(run(fakes, executable, dims, mode)));

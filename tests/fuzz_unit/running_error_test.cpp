@@ -5,6 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <limits>
 
+#include "base/access.hpp"
 #include "eval/bounds/error_bound.hpp"
 #include "support/catch.hpp"
 
@@ -33,7 +34,7 @@ struct OneInput {
     Graph with = g;
     const std::string name = "y";
     g.output(name, y);
-    return enclose(g.ir(), {{"x", tensor(x.dtype(), values)}}, {}).at(name);
+    return enclose(ir_of(g), {{"x", tensor(x.dtype(), values)}}, {}).at(name);
   }
 };
 

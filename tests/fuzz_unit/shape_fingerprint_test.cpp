@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "fuzz/fingerprint.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
@@ -84,7 +85,7 @@ std::vector<StitchGraph> graphs() {
 
 /// The graph without the lines of the file that built it.
 ir::Graph unlocated(const Graph& built) {
-  ir::Graph graph = built.ir();
+  ir::Graph graph = ir_of(built);
   for (ir::Node& node : graph.nodes) node.location = 0;
   for (ir::Scope& scope : graph.scopes) scope.location = 0;
   return graph;

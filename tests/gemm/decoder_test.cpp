@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -73,7 +74,7 @@ std::vector<double> run_on(const Graph& g, const Device& device) {
 }  // namespace
 
 TEST_CASE("decoder: caches are updated in place and read where they are", "[gemm][device]") {
-  const Compiled compiled = run_pipeline(decoder(2, 4096).ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(decoder(2, 4096)), target_profile("h200"));
   const std::string choices = print(compiled.graph, compiled.partition.in_place);
   INFO(choices << print(compiled.graph, compiled.partition.views));
   CHECK(choices.find("copy") == std::string::npos);

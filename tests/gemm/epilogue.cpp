@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/access.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/runtime_support.hpp"
 #include "tensors/random_fill.hpp"
@@ -89,7 +90,7 @@ TEST_CASE("gemm epilogue: a plan with it gives the bits of one without, where ou
       for (const bool one : {false, true}) {
         PipelineOptions options;
         if (!one) options.partition.baseline = schedule::Baseline::xla;  // its rules have no epilogue
-        Compiled compiled = run_pipeline(g.ir(), target_profile("tiny3"), options);
+        Compiled compiled = run_pipeline(ir_of(g), target_profile("tiny3"), options);
         const Executable executable = runtime::make_executable(std::move(compiled), device);
         Session session(executable, {{"B", 3}});
         for (std::size_t i = 0; i < executable.slots().size(); ++i) {
@@ -119,7 +120,7 @@ TEST_CASE("gemm epilogue: no bias of f64, which cuBLASLt may not have", "[gemm]"
                     : kind == EpilogueKind::add ? ab + g.input("e", type, {3, 5})
                                                 : ab * 0.7);
       const bool taken = type == f32 || kind != EpilogueKind::bias;
-      CHECK(run_pipeline(g.ir(), target_profile("tiny3")).plan.steps.size() == (taken ? 1 : 2));
+      CHECK(run_pipeline(ir_of(g), target_profile("tiny3")).plan.steps.size() == (taken ? 1 : 2));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -20,7 +21,7 @@ struct Planned {
 };
 
 Planned planned(const Graph& g) {
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   Planned result;
   for (const schedule::Step& step : compiled.plan.steps) {
     result.kernels += std::holds_alternative<schedule::KernelStep>(step.work);

@@ -125,7 +125,8 @@ TEST_CASE("an unknown name is answered with the names near it", "[io][weights]")
   REQUIRE(hint("something else entirely").empty());
   REQUIRE(hint("").empty());
   REQUIRE(hint(std::string(1 << 20, 'x')).empty());
-  REQUIRE(error_of([] { Weights().at("w"); })->hint == "there are no weights at all");
+  const Weights none;
+  REQUIRE(error_of([&] { none.at("w"); })->hint == "there are no weights at all");
 }
 
 TEST_CASE("weights may be read and copied by several threads", "[io][weights]") {

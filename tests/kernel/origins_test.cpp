@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "ir/kernel/visit.hpp"
 #include "kernel/kernel_support.hpp"
@@ -160,7 +161,7 @@ class Origins {
 /// All that is wrong in the kernels of the graph, which is one phase, by one nest of each structure.
 std::size_t check_origins_of_nests(const Graph& from, const schedule::NestNumbers& numbers) {
   const Target target = target_profile("h200");
-  const Compiled made = run_pipeline(from.ir(), target, {});
+  const Compiled made = run_pipeline(ir_of(from), target, {});
   REQUIRE(made.partition.segments.size() == 1);
   REQUIRE(made.partition.segments[0].phases.size() == 1);
   const schedule::Segment& segment = made.partition.segments[0];
@@ -172,8 +173,8 @@ std::size_t check_origins_of_nests(const Graph& from, const schedule::NestNumber
         for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
           const codegen::LoweredKernel lowered = codegen::lower(made.graph, schedule, i, "k");
           const std::vector<std::string> wrong = Origins(made.graph, lowered, segment.phases[0].root).wrong();
-          INFO(from.ir().name << ": " << choices.to_string() << '\n'
-                              << (wrong.empty() ? std::string() : print(lowered.kernel)));
+          INFO(ir_of(from).name << ": " << choices.to_string() << '\n'
+                                << (wrong.empty() ? std::string() : print(lowered.kernel)));
           CHECK(wrong == std::vector<std::string>{});
         }
       });

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "ir/kernel/visit.hpp"
 #include "kernel/kernel_support.hpp"
@@ -19,7 +20,7 @@ using kernel::PlantedFault;
 namespace {
 
 Compiled stitched() {
-  return run_pipeline(stitch::layer_norm_backward(f32, 150, 500).ir(), target_profile("h200"));
+  return run_pipeline(ir_of(stitch::layer_norm_backward(f32, 150, 500)), target_profile("h200"));
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ TEST_CASE("an array that is laid over another takes its accesses, and nobody els
 
 TEST_CASE("a fault that is asked for and cannot be planted is an error", "[kernel]") {
   CHECK(thrown_by([] {
-          run_pipeline(stitch::softmax(f32, 8, 64).ir(), target_profile("h200"),
+          run_pipeline(ir_of(stitch::softmax(f32, 8, 64)), target_profile("h200"),
                        {.fault = PlantedFault{.kind = PlantedFault::Kind::fence}});
         }).find("no site for the fault fence.0") != std::string::npos);
 }
@@ -118,7 +119,7 @@ TEST_CASE("a thread's own arrays have bounds, and hold what was written", "[kern
   one_by_one.choose = [](const ir::Graph&, const schedule::Segment&, const Target&) {
     return schedule::KernelChoices{{{.splits = schedule::nest_of_blocks(128), .register_cache = 32}}};
   };
-  const Compiled whole = run_pipeline(graph.ir(), target_profile("h200"), one_by_one);
+  const Compiled whole = run_pipeline(ir_of(graph), target_profile("h200"), one_by_one);
   REQUIRE(whole.schedules[0].phases[0].elements_per_thread > 1);
   std::string out_of_bounds, unwritten;
   for (const kernel::FaultSite& site : kernel::fault_sites(whole.kernels)) {

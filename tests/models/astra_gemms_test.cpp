@@ -9,6 +9,7 @@
 #include "../../examples/models/mi_lstm.hpp"
 #include "../../examples/models/scrn.hpp"
 #include "../../examples/models/sub_lstm.hpp"
+#include "base/access.hpp"
 #include "models/reference_runs.hpp"
 
 using namespace fuse;        // NOLINT
@@ -59,7 +60,7 @@ TEST_CASE("astra gemms: GEMMs are those of the equations", "[models]") {
 
 TEST_CASE("astra gemms: a weight's gradient is a ladder of a product a step", "[models]") {
   const Graph built = build_scrn_training(example::Scrn::small());
-  const ir::Graph& graph = built.ir();
+  const ir::Graph& graph = ir_of(built);
   int gradients = 0;
   for (const ir::Output& output : graph.outputs) {
     if (!output.name.starts_with("d.")) continue;
@@ -80,7 +81,7 @@ TEST_CASE("astra gemms: a weight's gradient is a ladder of a product a step", "[
 // the y before for the h before: it can lie beside one of them. That of y is wanted beside two g's.
 TEST_CASE("astra gemms: the backward of an SCRN wants values in two places at once", "[models]") {
   const Graph built = build_scrn_training(example::Scrn::small());
-  const ir::Graph& graph = built.ir();
+  const ir::Graph& graph = ir_of(built);
   std::map<ir::NodeId, std::set<ir::NodeId>> side_by_side;  // by what they are multiplied with
   for (const ir::Node& node : graph.nodes) {
     if (node.op == ir::Op::matmul && std::get<ir::MatmulAttr>(node.attr).transpose_a)
@@ -97,7 +98,7 @@ TEST_CASE("astra gemms: the backward of an SCRN wants values in two places at on
 
 TEST_CASE("astra gemms: what the gradients of a step need is in a scope of its name", "[models]") {
   const Graph built = build_stacked_lstm_training(example::StackedLstm::small());
-  const ir::Graph& graph = built.ir();
+  const ir::Graph& graph = ir_of(built);
   std::map<std::string, int> products;
   for (const ir::Node& node : graph.nodes) {
     if (node.op == ir::Op::matmul) ++products[graph.scope_path(node.scope)];

@@ -2,6 +2,7 @@
 #include "../../examples/models/asr.hpp"
 #include "../../examples/models/convolution.hpp"
 #include "../../examples/models/recurrent.hpp"
+#include "base/access.hpp"
 #include "eval/evaluate.hpp"
 #include "models/model_runs.hpp"
 
@@ -14,7 +15,7 @@ std::int64_t no_extent(std::string_view) { return 0; }
 
 /// The exact value of output y.
 std::vector<double> exact_y(const Graph& graph, const runtime::Values& values) {
-  const auto outputs = evaluate(graph.ir(), values, no_extent, runtime::Precision::exact).outputs;
+  const auto outputs = evaluate(ir_of(graph), values, no_extent, runtime::Precision::exact).outputs;
   const auto y = outputs.at("y").real();
   return {y.begin(), y.end()};
 }

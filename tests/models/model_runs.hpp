@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fusec/values/check.hpp"
 #include "fusec/values/inputs.hpp"
@@ -17,8 +18,8 @@ namespace fuse::test {
 /// Random inputs. Matrices are scaled as a model's are at its first training step, so that gates and
 /// softmaxes are not at their ends, where wrong inputs would not show.
 inline runtime::Values model_values(const Graph& graph) {
-  runtime::Values values = fusec::make_inputs(graph.ir(), {}, {}, 1).values;
-  for (const ir::Node& node : graph.ir().nodes) {
+  runtime::Values values = fusec::make_inputs(ir_of(graph), {}, {}, 1).values;
+  for (const ir::Node& node : ir_of(graph).nodes) {
     if (node.op != ir::Op::parameter || node.type.dims.size() < 2) continue;
     const std::string& name = std::get<ir::NameAttr>(node.attr).name;
     const auto rows = static_cast<double>(node.type.dims.front().constant());
@@ -31,7 +32,7 @@ inline runtime::Values model_values(const Graph& graph) {
 /// (docs/fusec.md), and does not have one value throughout.
 inline void check_model(const Graph& graph) {
   const runtime::Values values = model_values(graph);
-  fusec::OutputChecker checker(graph.ir(), values, [](std::string_view) { return std::int64_t{0}; });
+  fusec::OutputChecker checker(ir_of(graph), values, [](std::string_view) { return std::int64_t{0}; });
   for (const Device& device : test_devices(0)) {
     const Executable executable = compile(graph, device);
     Session session(executable);
@@ -57,7 +58,7 @@ struct PlannedModel {
   std::int64_t bound = 0;
 };
 inline PlannedModel plan_model(const Graph& graph) {
-  const Compiled compiled = run_pipeline(graph.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(graph), target_profile("h200"));
   return {.steps = bench::step_counts(compiled.plan), .bound = bench::forced_launches(compiled)};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "models/model_runs.hpp"
 
 namespace fuse::test {
@@ -48,7 +49,7 @@ class ReferenceRun {
 };
 
 inline std::int64_t matmuls_of(const Graph& graph) {
-  const auto& nodes = graph.ir().nodes;
+  const auto& nodes = ir_of(graph).nodes;
   return std::count_if(nodes.begin(), nodes.end(),
                        [](const ir::Node& node) { return node.op == ir::Op::matmul; });
 }

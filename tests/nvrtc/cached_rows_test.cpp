@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/toolchains/nvrtc.hpp"
 #include "support/catch.hpp"
@@ -61,7 +62,7 @@ void check_spills(const char* what, Fill fill, const std::vector<DType>& dtypes,
         Graph g(what);
         fill(g, dtype, g.dim("B", {.min = 1, .max = 20000, .hint = 16384}), columns);
         const Target target = target_profile(profile);
-        const Compiled made = run_pipeline(g.ir(), target, {});
+        const Compiled made = run_pipeline(ir_of(g), target, {});
         std::string choices;
         for (const schedule::Schedule& each : made.schedules) choices += each.choices.to_string() + '\n';
         for (const runtime::CompiledKernel& kernel :

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "codegen_cuda/text/print_cuda.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
@@ -21,7 +22,7 @@ class KernelSet {
   /// Of values by themselves, and stitched.
   void add(const Graph& graph, const Target& target) {
     for (const bool stitch : {false, true})
-      add(run_pipeline(graph.ir(), target, {.partition = {.stitch = stitch}}));
+      add(run_pipeline(ir_of(graph), target, {.partition = {.stitch = stitch}}));
   }
 
   void add(const Compiled& compiled) {

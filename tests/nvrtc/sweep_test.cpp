@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/access.hpp"
 #include "codegen/hostile_names.hpp"
 #include "compile/toolchains/nvrtc.hpp"
 #include "nvrtc/kernel_set.hpp"
@@ -147,7 +148,7 @@ TEST_CASE("nvrtc: regional kernels, and costly values once", "[nvrtc]") {
   for (const char* name : {"attention_pool", "fig5_big", "astitch_fig4", "recompute_rev10", "dien"}) {
     const std::string file = (source_directory() / "tests/cases" / name).string() + ".fuse";
     for (const char* profile : {"h200", "v100"})
-      set.add(run_pipeline(Graph::load(file).ir(), target_profile(profile)));
+      set.add(run_pipeline(ir_of(Graph::load(file)), target_profile(profile)));
   }
   check_kernels("regional", set);
 }

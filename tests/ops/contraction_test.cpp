@@ -1,5 +1,6 @@
 // Contractions: any batch, contracted and free dims, against the reference's own loops over them.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "passes/open_contractions.hpp"
 #include "support/op_sweep.hpp"
 
@@ -67,7 +68,7 @@ TEST_CASE("open_contractions moves only what does not lie right", "[passes]") {
     const auto of = [&](const char* name, const Shape& shape) { return g.input(name, f32, dims_of(shape)); };
     g.output("y", contraction(of("a", a), of("b", b), std::move(dims)));
     std::string text;
-    for (const ir::Node& node : ir::open_contractions(g.ir()).nodes) {
+    for (const ir::Node& node : ir::open_contractions(ir_of(g)).nodes) {
       if (!std::holds_alternative<ir::NameAttr>(node.attr)) text += std::string(to_string(node.op)) + ' ';
     }
     return text;

@@ -1,5 +1,6 @@
 // custom_call: a user's kernel runs like ours, checked like ours, beside the same function on the host.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT
@@ -101,7 +102,7 @@ TEST_CASE("custom_call: the text survives printing; the host function does not",
   HostTensor got = HostTensor::make(f32, {100});
   session.get("y", got.data);
   CHECK(got.get(99) == 3);
-  CHECK_THROWS_WITH(runtime::evaluate(again.ir(), {{"x", ones}}, {}, runtime::Precision::exact),
+  CHECK_THROWS_WITH(runtime::evaluate(ir_of(again), {{"x", ones}}, {}, runtime::Precision::exact),
                     Catch::Contains("has no host function"));
 }
 

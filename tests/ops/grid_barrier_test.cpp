@@ -1,6 +1,7 @@
 // custom_call with a grid barrier: fuse makes and zeroes the counter, and the kernel's blocks wait for each
 // other on every device.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "ir/graph/hash.hpp"
@@ -86,7 +87,7 @@ TEST_CASE("custom_call with a grid barrier: one step zeroes the counters of all"
     two.output(std::string("y") + name,
                custom_call(row_sums_and_total(3), {two.input(name, i32, {3, 64})}, i32, {6}));
   }
-  const std::string both = schedule::print(run_pipeline(two.ir(), target_profile("h200")).plan);
+  const std::string both = schedule::print(run_pipeline(ir_of(two), target_profile("h200")).plan);
   INFO(both);
   CHECK(both.find("memset v4 = 0") == both.rfind("memset"));
   CHECK(both.find("i32[1] in v4 at 0\n") != std::string::npos);
@@ -95,7 +96,7 @@ TEST_CASE("custom_call with a grid barrier: one step zeroes the counters of all"
   Graph g("planned");
   const Tensor x = g.input("x", i32, {3, 64});
   g.output("y", custom_call(row_sums_and_total(3), {x}, i32, {6}));
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   const std::string plan = schedule::print(compiled.plan);
   INFO(plan);
   CHECK(plan.find("v2 temporary t2: i32[4]\n  v3 temporary t3: i32[1] in v2 at 0\n") != std::string::npos);
@@ -117,7 +118,7 @@ TEST_CASE("custom_call with a grid barrier: the text form keeps it, and it tells
   const Graph again = Graph::parse(g.to_string());
   CHECK(again.to_string() == g.to_string());
   CHECK(g.to_string().find("grid_barrier = true") != std::string::npos);
-  ir::Graph other = g.ir();
+  ir::Graph other = ir_of(g);
   auto& attr = std::get<ir::CustomAttr>(other.nodes.back().attr);
   const ir::CustomAttr before = attr;
   CHECK(before == attr);
@@ -180,20 +181,20 @@ TEST_CASE("custom_call with parts: the text form keeps them, and they tell kerne
   g.output("y", custom_call(row_sums_and_total_in_parts(3), {x}, i32, {6}));
   const Graph again = Graph::parse(g.to_string());
   CHECK(again.to_string() == g.to_string());
-  CHECK(ir::hash(again.ir()) == ir::hash(g.ir()));
-  ir::Graph other = g.ir();
+  CHECK(ir::hash(ir_of(again)) == ir::hash(ir_of(g)));
+  ir::Graph other = ir_of(g);
   auto& attr = std::get<ir::CustomAttr>(other.nodes.back().attr);
   const ir::CustomAttr before = attr;
   attr.parts.pop_back();
   CHECK_FALSE(before == attr);
-  CHECK(ir::hash(other) != ir::hash(g.ir()));
+  CHECK(ir::hash(other) != ir::hash(ir_of(g)));
 }
 
 TEST_CASE("custom_call with parts: the plan names them, and can be cut into them", "[ops]") {
   Graph g("planned");
   const Tensor x = g.input("x", i32, {3, 64});
   g.output("y", custom_call(row_sums_and_total_in_parts(3), {x}, i32, {6}));
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   const std::string plan = schedule::print(compiled.plan);
   INFO(plan);
   CHECK(plan.find(
@@ -260,12 +261,12 @@ TEST_CASE("custom_call with a grid barrier: two on two streams of a device witho
   }
   for (const bool ordered : {true, false}) {
     INFO("ordered " << ordered);
-    Compiled compiled = run_pipeline(g.ir(), target_profile("tiny2"));
+    Compiled compiled = run_pipeline(ir_of(g), target_profile("tiny2"));
     REQUIRE(compiled.plan.steps.size() == 3);  // the counters set to zero, two kernels
     compiled.streams = {
         .max_streams = 2, .order = {0, 2, 1}, .stream = {0, 0, 1}, .order_cooperative = ordered};
     const Device device = Device::emulated({.profile = "tiny2"});
-    Session session(runtime::make_executable(g.ir(), std::move(compiled), device));
+    Session session(runtime::make_executable(ir_of(g), std::move(compiled), device));
     CHECK(session.prepared().streams() == 2);
     std::vector<std::int32_t> x(3 * 64);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i);

@@ -4,6 +4,8 @@
 #include <map>
 #include <regex>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "papers/papers_support.hpp"
 #include "schedule/mapping/schemes.hpp"
@@ -22,7 +24,7 @@ Compiled compiled(const ir::Graph& graph, const CompileOptions& options, const c
 
 CompileOptions paper() {
   CompileOptions options;
-  options.schemes = Schemes::astitch;
+  change_experiments(options).schemes = Schemes::astitch;
   return options;
 }
 
@@ -84,7 +86,7 @@ std::size_t grid_barriers(const kernel::Kernel& kernel) {
 
 TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch]") {
   const PaperGraph named("astitch_fig7");
-  const Compiled all = compiled(fig7().ir(), paper());
+  const Compiled all = compiled(ir_of(fig7()), paper());
   REQUIRE(all.partition.segments.size() == 1);
   REQUIRE(all.schedules.size() == 1);
   std::map<std::string, std::string> schemes, dominance;
@@ -128,27 +130,27 @@ TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch
 
 TEST_CASE("Table 4: mapping alone, stitching without merging, all", "[papers][stitch]") {
   const auto launches = [](const CompileOptions& options) {
-    const Compiled all = compiled(fig7().ir(), options);
+    const Compiled all = compiled(ir_of(fig7()), options);
     return std::count_if(all.plan.steps.begin(), all.plan.steps.end(), [](const schedule::Step& step) {
       return std::holds_alternative<schedule::KernelStep>(step.work);
     });
   };
   CompileOptions mapping = paper(), no_merge = paper();
-  mapping.cut = Cut::xla;
-  mapping.stitch = Stitch::mapping;
-  no_merge.stitch = Stitch::no_merge;
+  change_experiments(mapping).cut = Cut::xla;
+  change_experiments(mapping).stitch = Stitch::mapping;
+  change_experiments(no_merge).stitch = Stitch::no_merge;
   CHECK(launches(mapping) == 4);
   CHECK(launches(no_merge) == 1);
   CHECK(launches(paper()) == 1);
   // Values that merging keeps in a group pass through memory without it.
-  CHECK(grid_barriers(compiled(fig7().ir(), no_merge).kernels.back()) >
-        grid_barriers(compiled(fig7().ir(), paper()).kernels.back()));
-  CHECK(compiled(fig7().ir(), no_merge).partition.segments[0].phases.size() == 4);
+  CHECK(grid_barriers(compiled(ir_of(fig7()), no_merge).kernels.back()) >
+        grid_barriers(compiled(ir_of(fig7()), paper()).kernels.back()));
+  CHECK(compiled(ir_of(fig7()), no_merge).partition.segments[0].phases.size() == 4);
 }
 
 TEST_CASE("Fig. 5: a costly op is computed once for each of its elements", "[papers][stitch]") {
   for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
-    const Compiled all = compiled(broadcast_power().ir(), paper(), profile);
+    const Compiled all = compiled(ir_of(broadcast_power()), paper(), profile);
     REQUIRE(all.partition.segments.size() == 1);
     REQUIRE(all.partition.segments[0].phases.size() == 2);
     CHECK(all.schedules[0].kernels[0].results.is(2));
@@ -157,24 +159,24 @@ TEST_CASE("Fig. 5: a costly op is computed once for each of its elements", "[pap
 }
 
 TEST_CASE("short rows are packed into blocks of one wave, long ones split", "[papers][stitch]") {
-  const Compiled packed = compiled(row_sums(750000, 32).ir(), paper());
+  const Compiled packed = compiled(ir_of(row_sums(750000, 32)), paper());
   REQUIRE(packed.schedules.size() == 1);
   CHECK(packed.schedules[0].phases[0].choices ==
         schedule::Choices{.splits = schedule::in_turns(schedule::nest_of_lanes(1024), 160)});
   CHECK(packed.schedules[0].kernels[0].tiles.is(23438));  // of 32 rows; the last one has 16
   CHECK(packed.kernels[0].grid.is(160));
 
-  const Compiled split = compiled(row_sums(64, 30000).ir(), paper());
+  const Compiled split = compiled(ir_of(row_sums(64, 30000)), paper());
   CHECK(split.schedules[0].phases[0].choices ==
         schedule::Choices{.splits = schedule::nest_of_shared_rows(1024, 2), .blocks = 128});
   CHECK(split.schedules[0].kernels[0].grid.is(128));  // 80 multiprocessors
-  const Compiled on_h200 = compiled(row_sums(64, 30000).ir(), paper(), "h200");
+  const Compiled on_h200 = compiled(ir_of(row_sums(64, 30000)), paper(), "h200");
   CHECK(on_h200.schedules[0].kernels[0].grid.constant() >= 132);
 }
 
 TEST_CASE("Fig. 4: a producer of several consumers is computed once", "[papers][stitch]") {
   for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
-    const Compiled all = compiled(several_consumers().ir(), {}, profile);
+    const Compiled all = compiled(ir_of(several_consumers()), {}, profile);
     REQUIRE(all.kernels.size() == 1);
     CHECK(times(print(all.kernels[0]), "= exp") == 1);
   }
@@ -199,7 +201,7 @@ TEST_CASE("the paper's cases answer right, checked, whatever the order of thread
         for (const Graph& graph :
              {broadcast_power(), several_consumers(), row_sums(300, 32), small_fig7(1100, 8, 3)}) {
           cases.push_back(case_of(graph, options));
-          names.push_back(graph.ir().name + ' ' + to_string(options));
+          names.push_back(ir_of(graph).name + ' ' + to_string(options));
         }
       }
     }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "passes/canonical_dims.hpp"
 #include "schedule/fusion/partition.hpp"
 #include "schedule/groups/group_graph.hpp"
@@ -36,7 +37,7 @@ class PaperGraph {
     std::ifstream in(source_directory() / "tests" / "papers" / (name + ".fuse"));
     REQUIRE(in.is_open());
     const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    graph_ = ir::canonical_dims(Graph::parse(text).ir());  // one form for extents known to be equal
+    graph_ = ir::canonical_dims(ir_of(Graph::parse(text)));  // one form for extents known to be equal
     // The text numbers values; its names say which is which, in order.
     for (ir::NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const auto* given = std::get_if<ir::NameAttr>(&graph_[id].attr);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "papers/papers_support.hpp"
 #include "schedule/groups/parallel_stitch.hpp"
 
@@ -89,7 +90,7 @@ TEST_CASE("kernels that fill the device gain nothing side by side; small ones sa
     for (const char* name : {"a", "b"}) {
       g.output(std::string("y") + name, exp(g.input(name, f32, {rows, 1024})));
     }
-    return schedule::group(g.ir(), {}, target_profile("h200")).groups.size();
+    return schedule::group(ir_of(g), {}, target_profile("h200")).groups.size();
   };
   CHECK(pair_of(16) == 1);
   CHECK(pair_of(1 << 20) == 2);

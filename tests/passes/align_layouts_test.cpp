@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
@@ -26,10 +27,10 @@ std::size_t transposes(const ir::Graph& graph) {
 
 /// Checks that a graph means the same after the pass, which leaves `left` transposes.
 ir::Graph check_align(const Graph& g, std::size_t left) {
-  const ir::Graph after = align(g.ir());
+  const ir::Graph after = align(ir_of(g));
   ir::verify(after);
   CHECK(transposes(after) == left);
-  const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(after, 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
   CHECK(print(align(after)) == print(after));
   return after;
@@ -68,7 +69,7 @@ TEST_CASE("align_layouts leaves transposes of a batch dim, and those that kernel
   const Tensor x = read.input("x", f32, {3, 4}), z = read.input("z", f32, {4, 3});
   read.output("y", tanh(transpose(x, {1, 0})) + z);
   const ir::Graph after = check_align(read, 1);
-  CHECK(print(after) == print(read.ir()));
+  CHECK(print(after) == print(ir_of(read)));
 }
 
 TEST_CASE("align_layouts takes transposes of transposes away through element-wise ops", "[passes]") {
@@ -94,7 +95,7 @@ TEST_CASE("align_layouts computes nothing twice", "[passes]") {
   g.output("t", t);
   g.output("y", transpose(t, {1, 0}));
   const ir::Graph after = check_align(g, 2);
-  CHECK(print(after) == print(g.ir()));
+  CHECK(print(after) == print(ir_of(g)));
 }
 
 TEST_CASE("align_layouts turns the transpose of a product around", "[passes]") {
@@ -109,7 +110,7 @@ TEST_CASE("align_layouts turns the transpose of a product around", "[passes]") {
   const Tensor c = plain.input("c", f32, {3, 4}), d = plain.input("d", f32, {4, 5}),
                e = plain.input("e", f32, {5, 2});
   plain.output("y", matmul(tanh(matmul(c, d)), e));
-  CHECK(print(check_align(plain, 0)) == print(plain.ir()));
+  CHECK(print(check_align(plain, 0)) == print(ir_of(plain)));
 }
 
 TEST_CASE("align_layouts makes a reshape of a transpose that moves dims of extent 1", "[passes]") {
@@ -118,7 +119,7 @@ TEST_CASE("align_layouts makes a reshape of a transpose that moves dims of exten
   const Tensor x = g.input("x", f32, {B, 1, 4});
   g.output("y", transpose(x, {1, 0, 2}));
   g.output("z", transpose(x, {2, 1, 0}));
-  const ir::Graph after = align(g.ir());
+  const ir::Graph after = align(ir_of(g));
   CHECK(after[after.outputs[0].node].op == ir::Op::reshape);
   CHECK(after[after.outputs[1].node].op == ir::Op::transpose);
 }
@@ -128,7 +129,7 @@ TEST_CASE("align_layouts works through symbolic dims", "[passes]") {
   const Dim B = g.dim("B", {.min = 1, .max = 9}), T = g.dim("T", {.min = 1, .max = 9});
   const Tensor x = g.input("x", f32, {B, T}), w = g.input("w", f32, {B, 5});
   g.output("y", matmul(transpose(x, {1, 0}) * 2.0, w));
-  const ir::Graph after = align(g.ir());
+  const ir::Graph after = align(ir_of(g));
   ir::verify(after);
   CHECK(transposes(after) == 0);
 }
@@ -168,7 +169,7 @@ TEST_CASE("align_layouts keeps the meaning of random graphs", "[passes]") {
     }
     g.output("y", values.back());
     g.output("z", values[values.size() - 3]);
-    const ir::Graph graph = ir::dead_code(ir::common_subexpressions(g.ir())), after = align(graph);
+    const ir::Graph graph = ir::dead_code(ir::common_subexpressions(ir_of(g))), after = align(graph);
     ir::verify(after);
     CHECK(transposes(after) <= transposes(graph));
     before += transposes(graph);
@@ -185,7 +186,7 @@ TEST_CASE("align_layouts of a chain of 100,000 ops between two transposes", "[pa
   Tensor t = transpose(x, {1, 0});
   for (int i = 0; i < fewer(100'000); ++i) t = tanh(t);
   g.output("y", transpose(t, {1, 0}));
-  CHECK(transposes(align(g.ir())) == 0);
+  CHECK(transposes(align(ir_of(g))) == 0);
 }
 
 TEST_CASE("align_layouts keeps apart operands that are transposed in different ways", "[passes]") {
@@ -194,9 +195,9 @@ TEST_CASE("align_layouts keeps apart operands that are transposed in different w
   const Tensor x = g.input("x", f32, {4, 4, 4}), y = g.input("y", f32, {4, 4, 4});
   g.output("sum", transpose(x, {1, 2, 0}) + transpose(y, {2, 0, 1}));
   g.output("product", transpose(x * y, {1, 2, 0}) * transpose(y, {1, 2, 0}));
-  const ir::Graph after = align(g.ir());
+  const ir::Graph after = align(ir_of(g));
   ir::verify(after);
-  const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(after, 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
 }
 
@@ -223,9 +224,9 @@ TEST_CASE("align_layouts keeps what element-wise ops of operands in different la
       output("p" + std::to_string(i), transpose(y, permutations[i]));
     for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{0, 1}, {0, 2}, {1, 2}})
       output("b" + std::to_string(dims[0]) + std::to_string(dims[1]), broadcast_in_dim(b, {4, 4, 4}, dims));
-    const ir::Graph after = align(g.ir());
+    const ir::Graph after = align(ir_of(g));
     ir::verify(after);
-    const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+    const bool same = outputs_of(after, 3) == outputs_of(ir_of(g), 3);
     INFO(print(after));
     CHECK(same);
   }

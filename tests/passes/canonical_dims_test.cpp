@@ -3,6 +3,7 @@
 #include "passes/canonical_dims.hpp"
 
 #include "analysis/facts.hpp"
+#include "base/access.hpp"
 #include "passes/pass_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -52,7 +53,7 @@ TEST_CASE("canonical_dims makes needs assumptions, which outlive the op", "[pass
   const Tensor x = g.input("x", f32, {A, 4}), y = g.input("y", f32, {B, 4});
   const Tensor z = slice(reshape(x + y, {C, 2}), 0, 1, N);
   g.output("z", z);
-  ir::Graph after = ir::canonical_dims(g.ir());
+  ir::Graph after = ir::canonical_dims(ir_of(g));
   ir::verify(after);
   REQUIRE(after.assumptions.size() == 4);
   CHECK(after.assumptions[0].relation.to_string() == "B = A");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/common_subexpressions.hpp"
 
+#include "base/access.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 
@@ -86,7 +87,7 @@ TEST_CASE("common_subexpressions compares symbolic shapes by value", "[passes]")
   const Tensor x = g.input("x", f32, {B * T});
   g.output("o", exp(reshape(x, {B, T})) + exp(reshape(x, {B, T})));
   g.output("p", exp(reshape(x, {T, B})));
-  const ir::Graph after = ir::dead_code(ir::common_subexpressions(g.ir()));
+  const ir::Graph after = ir::dead_code(ir::common_subexpressions(ir_of(g)));
   CHECK(after.nodes.size() == 6);  // x, two reshapes, two exps, the sum
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "passes/canonical_dims.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
@@ -20,7 +21,7 @@ std::size_t count(const ir::Graph& graph, ir::Relation relation) {
 }
 
 ir::Graph dropped(const Graph& g) {
-  const ir::Graph after = ir::dead_code(ir::drop_broadcasts(ir::canonical_dims(g.ir())));
+  const ir::Graph after = ir::dead_code(ir::drop_broadcasts(ir::canonical_dims(ir_of(g))));
   ir::verify(after);
   return after;
 }
@@ -49,7 +50,7 @@ TEST_CASE("a broadcast between dims that are equal by a fact goes away", "[passe
     if (assumed) g.assume(equal(K, 1));
     g.output("z", x + y);
     g.output("w", broadcast_to(g.input("k", f32, {K, 3}), {1, 3}) * 2);
-    CHECK(count(g.ir(), ir::Relation::broadcast) == 3);  // of y, of k and of the number 2
+    CHECK(count(ir_of(g), ir::Relation::broadcast) == 3);  // of y, of k and of the number 2
     const ir::Graph after = dropped(g);
     CHECK(count(after, ir::Relation::broadcast) == 1);
   }
@@ -64,7 +65,7 @@ TEST_CASE("a broadcast that repeats or may repeat stays", "[passes][facts]") {
   g.output("b", broadcast_in_dim(row, {4, 4}, {0}) + broadcast_in_dim(row, {4, 4}, {1}));
   g.output("c", reshape(g.input("m", f32, {2, 6}), {6, 2}) * 2);
   const ir::Graph after = dropped(g);
-  CHECK(count(after, ir::Relation::broadcast) == count(g.ir(), ir::Relation::broadcast));
+  CHECK(count(after, ir::Relation::broadcast) == count(ir_of(g), ir::Relation::broadcast));
   CHECK(count(after, ir::Relation::reshape) == 1);
 }
 

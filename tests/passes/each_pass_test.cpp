@@ -8,6 +8,7 @@
 #include <fuse/fuse.hpp>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/fingerprint.hpp"
 #include "fuzz/grow/generator.hpp"
@@ -82,7 +83,7 @@ TEST_CASE("fingerprints of what each pass makes of many graphs are as committed"
   for (const std::filesystem::path& path : test::case_files()) {
     std::string line = path.filename().string();
     try {
-      line += fingerprint(Graph::load(path).ir());
+      line += fingerprint(ir_of(Graph::load(path)));
     } catch (const Error& error) {
       line += fmt::format(" {}", to_string(error.code()));
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 #include "support/sanitized.hpp"
@@ -21,16 +22,16 @@ std::size_t gemms_of(const ir::Graph& graph) {
 
 /// GEMMs after the pass, which must give a valid graph of the same signature.
 std::size_t merged(const Graph& g) {
-  const ir::Graph after = ir::merge_gemms(g.ir());
+  const ir::Graph after = ir::merge_gemms(ir_of(g));
   ir::verify(after);
-  CHECK(signature_of(after) == signature_of(g.ir()));
+  CHECK(signature_of(after) == signature_of(ir_of(g)));
   return gemms_of(after);
 }
 
 /// y = f(x) is an output that is no GEMM's result.
 void output(Graph& g, const Tensor& x) {
   static const std::string names = "abcdefghijklmnopqrstuvwxyz";
-  g.output("out_" + std::string(1, names.at(g.ir().outputs.size())), -x);
+  g.output("out_" + std::string(1, names.at(ir_of(g).outputs.size())), -x);
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ TEST_CASE("merge_gemms: by a shared operand, with any flags, and the same bits",
                          : matmul(w, x, {.transpose_a = ta, .transpose_b = tb}));
         }
         CHECK(merged(g) == 1);
-        const bool same = outputs_of(ir::merge_gemms(g.ir()), 3) == outputs_of(g.ir(), 3);
+        const bool same = outputs_of(ir::merge_gemms(ir_of(g)), 3) == outputs_of(ir_of(g), 3);
         CHECK(same);
       }
     }
@@ -78,7 +79,7 @@ TEST_CASE("merge_gemms: the gates of each step, then the steps, if decisions tak
     output(g, matmul(x, state));
   }
   CHECK(merged(g) == 1);
-  const bool same = outputs_of(ir::merge_gemms(g.ir()), 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(ir::merge_gemms(ir_of(g)), 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
 
   std::vector<std::size_t> asked;
@@ -86,7 +87,7 @@ TEST_CASE("merge_gemms: the gates of each step, then the steps, if decisions tak
     asked.push_back(question.nodes.size());
     return !question.graph[question.about].type.dims[1].is(3 + 5);
   };
-  CHECK(gemms_of(ir::merge_gemms(g.ir(), gates_alone)) == 4);
+  CHECK(gemms_of(ir::merge_gemms(ir_of(g), gates_alone)) == 4);
   // The gates of each step; then all steps and their chunks, by rows and by shape.
   CHECK(asked == std::vector<std::size_t>{2, 2, 2, 2, 4, 2, 2, 4, 2, 2});
 }
@@ -106,10 +107,10 @@ TEST_CASE("merge_gemms: a group in chunks, whatever is asked", "[passes]") {
     for (const auto& [most, expected] : std::vector<std::pair<std::size_t, std::size_t>>{
              {1, 12}, {2, 6}, {3, 6}, {4, 3}, {8, 2}, {11, 2}, {12, 1}}) {
       INFO("left " << left << " at most " << most);
-      const ir::Graph chunks = ir::merge_gemms(g.ir(), at_most(most));
+      const ir::Graph chunks = ir::merge_gemms(ir_of(g), at_most(most));
       ir::verify(chunks);
       CHECK(gemms_of(chunks) == expected);
-      const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+      const bool same = outputs_of(chunks, 3) == outputs_of(ir_of(g), 3);
       CHECK(same);
     }
     CHECK(merged(g) == 1);
@@ -124,9 +125,9 @@ TEST_CASE("merge_gemms: a chunk is not merged with what was left beside it", "[p
     for (int i = 0; i < count; ++i) output(g, matmul(x, g.parameter("w" + std::to_string(i), f32, {7, 2})));
     const auto most = static_cast<std::size_t>(count) - 1;
     const ir::Graph chunks =
-        ir::merge_gemms(g.ir(), [&](const ir::Asked& asked) { return asked.nodes.size() <= most; });
+        ir::merge_gemms(ir_of(g), [&](const ir::Asked& asked) { return asked.nodes.size() <= most; });
     CHECK(gemms_of(chunks) == 2);
-    const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+    const bool same = outputs_of(chunks, 3) == outputs_of(ir_of(g), 3);
     CHECK(same);
   }
 }
@@ -145,9 +146,9 @@ TEST_CASE("merge_gemms: chunks stay apart where they were merged with those of o
         asked.graph[asked.about].operands[0] == asked.graph[asked.nodes.back()].operands[0];
     return !of_one_step || asked.nodes.size() == 2;
   };
-  const ir::Graph chunks = ir::merge_gemms(g.ir(), decide);
+  const ir::Graph chunks = ir::merge_gemms(ir_of(g), decide);
   CHECK(gemms_of(chunks) == 2);
-  const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(chunks, 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
   CHECK(merged(g) == 1);
 }
@@ -159,7 +160,7 @@ TEST_CASE("merge_gemms: of more members than a concat takes, chunks stay apart, 
   for (int i = 1; i < 40; ++i) sum = sum + tanh(matmul(x, g.parameter("w" + std::to_string(i), f32, {7, 2})));
   g.output("y", sum);
   const ir::Graph chunks =
-      ir::merge_gemms(g.ir(), [](const ir::Asked& asked) { return asked.nodes.size() <= 4; });
+      ir::merge_gemms(ir_of(g), [](const ir::Asked& asked) { return asked.nodes.size() <= 4; });
   CHECK(gemms_of(chunks) == 10);
   CHECK(merged(g) == 1);
 }
@@ -176,7 +177,7 @@ TEST_CASE("merge_gemms: what was refused is not asked about again", "[passes]") 
     ++asked;
     return question.graph[question.graph[question.about].operands[0]].type.dims[1].is(7);
   };
-  CHECK(gemms_of(ir::merge_gemms(g.ir(), of_x)) == 3);
+  CHECK(gemms_of(ir::merge_gemms(ir_of(g), of_x)) == 3);
   CHECK(asked == 2);
 }
 
@@ -206,7 +207,7 @@ TEST_CASE("merge_gemms: stacked matrices give the same bits", "[passes]") {
     g.output("y" + n, -matmul(x, g.parameter("w" + n, f32, {5, 6}), {.transpose_b = true}));
   }
   CHECK(merged(g) == 2);  // 32 and 8, whose shapes differ
-  const bool same = outputs_of(ir::merge_gemms(g.ir()), 5) == outputs_of(g.ir(), 5);
+  const bool same = outputs_of(ir::merge_gemms(ir_of(g)), 5) == outputs_of(ir_of(g), 5);
   CHECK(same);
 }
 
@@ -240,7 +241,7 @@ TEST_CASE("merge_gemms: a path between two keeps them apart, and so does one thr
   output(g, third);
   output(g, fourth);
   merged(g);  // verify finds a cycle, if there is one
-  const bool same = outputs_of(ir::merge_gemms(g.ir()), 7) == outputs_of(g.ir(), 7);
+  const bool same = outputs_of(ir::merge_gemms(ir_of(g)), 7) == outputs_of(ir_of(g), 7);
   CHECK(same);
 }
 
@@ -266,9 +267,9 @@ TEST_CASE("merge_gemms: random nets of GEMMs keep their meaning", "[passes]") {
     for (std::size_t i = 8; i < values.size(); ++i) all = maximum(all, values[i]);
     g.output("y", all);
     g.output("z", values.back());
-    before += gemms_of(g.ir());
+    before += gemms_of(ir_of(g));
     after += merged(g);
-    const bool same = outputs_of(ir::merge_gemms(g.ir()), seed) == outputs_of(g.ir(), seed);
+    const bool same = outputs_of(ir::merge_gemms(ir_of(g)), seed) == outputs_of(ir_of(g), seed);
     CHECK(same);
   }
   CHECK(after < before);
@@ -333,7 +334,7 @@ TEST_CASE("merge_gemms: scopes and lines stay", "[passes]") {
     k = matmul(x, w);
   }
   output(g, q + k);
-  const ir::Graph before = g.ir(), after = ir::merge_gemms(before);
+  const ir::Graph before = ir_of(g), after = ir::merge_gemms(before);
   std::vector<std::string> scopes;
   for (const ir::Node& node : after.nodes) {
     if (std::holds_alternative<ir::NameAttr>(node.attr)) continue;

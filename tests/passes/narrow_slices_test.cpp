@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 
@@ -21,10 +22,10 @@ Tensor stack(Graph& g) {
 
 /// The operands of concats that are left, after checking that the graph means the same.
 std::size_t operands_left(const Graph& g) {
-  const ir::Graph after = ir::dead_code(ir::narrow_slices(g.ir()));
+  const ir::Graph after = ir::dead_code(ir::narrow_slices(ir_of(g)));
   ir::verify(after);
   INFO(print(after));
-  const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(after, 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
   CHECK(print(ir::dead_code(ir::narrow_slices(after))) == print(after));
   std::size_t operands = 0;
@@ -46,7 +47,7 @@ TEST_CASE("what a slice without a stride reads is proven of its limit as it is w
     %1 = concat %a, %b {axis = 0} : f32[B + 7]
     %2 = slice %1 {starts = [B - 4 * (B / 4)], limits = [B % 4 + 4], strides = [1]} : f32[4]
     return y = %2 })");
-  const ir::Graph after = ir::dead_code(ir::narrow_slices(g.ir()));
+  const ir::Graph after = ir::dead_code(ir::narrow_slices(ir_of(g)));
   ir::verify(after);
   CHECK(std::none_of(after.nodes.begin(), after.nodes.end(),
                      [](const ir::Node& node) { return node.op == ir::Op::concat; }));
@@ -92,7 +93,7 @@ TEST_CASE("a slice is narrowed where its ends are proven to lie in an operand", 
   const Tensor a = exp(g.input("a", f32, {n, 3})), b = exp(g.input("b", f32, {n, 3}));
   g.output("first", slice(concat({a, b}, 0), 0, 0, n));
   g.output("second", slice(concat({a, b}, 0), 0, n, 2 * n));
-  const ir::Graph after = ir::dead_code(ir::narrow_slices(g.ir()));
+  const ir::Graph after = ir::dead_code(ir::narrow_slices(ir_of(g)));
   ir::verify(after);
   for (const ir::Node& node : after.nodes) CHECK(node.op != ir::Op::concat);
 }

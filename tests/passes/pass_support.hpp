@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "eval/evaluate.hpp"
 #include "ir/graph/verify.hpp"
 #include "ir/text/print.hpp"
@@ -125,7 +126,7 @@ inline ir::Graph random_graph(std::uint64_t seed, int count) {
   g.output("other", rows[pick(rows.size())]);
   g.output("narrow", narrow.back());
   g.output("integer", integers.back());
-  return g.ir();
+  return ir_of(g);
 }
 
 /// Each output's bytes in the graph's own types.

@@ -2,6 +2,7 @@
 // rules_test.cpp. SPDX-License-Identifier: Apache-2.0
 #include "passes/rewrite/simplify.hpp"
 
+#include "base/access.hpp"
 #include "ir/builder/builder.hpp"
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
@@ -26,7 +27,7 @@ ir::Graph simplified(const ir::Graph& graph, bool relaxed = false) {
 
 /// The ops that are left, in graph order, but for constants: "mul exp".
 std::string ops_of(const Tensor& y, const Graph& g, bool relaxed = false) {
-  ir::Graph graph = g.ir();
+  ir::Graph graph = ir_of(g);
   graph.outputs.push_back({.name = "y", .node = detail::Builder::node(y)});
   std::string text;
   for (const ir::Node& node : simplified(ir::dead_code(graph), relaxed).nodes) {
@@ -175,7 +176,7 @@ TEST_CASE("of two converts one is left just where no value tells the difference"
           Graph g("converts");
           const Tensor x = g.input("x", from, {values.element_count()});
           g.output("y", convert(both ? convert(x, middle) : x, to));
-          return runtime::evaluate(g.ir(), {{"x", values}}, {}, runtime::Precision::same_type)
+          return runtime::evaluate(ir_of(g), {{"x", values}}, {}, runtime::Precision::same_type)
               .outputs.at("y");
         };
         Graph g("converts");
@@ -290,7 +291,7 @@ TEST_CASE("simplify of 100,000 ops in a chain, and of 10,000 users of one value"
   Tensor wide = x;
   for (int i = 0; i < fewer(10'000); ++i) wide = maximum(wide, abs(-x));
   g.output("wide", wide);
-  const ir::Graph after = simplified(g.ir());
+  const ir::Graph after = simplified(ir_of(g));
   CHECK(after.outputs[0].node == 0);
   CHECK(after.nodes.size() == 3);  // x, abs, one max
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
@@ -27,11 +28,11 @@ std::size_t reshapes(const ir::Graph& graph) {
 
 /// Checks that a graph means the same after the pass, which leaves `left` reshapes of what is computed.
 ir::Graph check_sunk(const Graph& g, std::size_t left) {
-  const ir::Graph after = sunk(g.ir());
+  const ir::Graph after = sunk(ir_of(g));
   ir::verify(after);
   INFO(print(after));
   CHECK(reshapes(after) == left);
-  const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+  const bool same = outputs_of(after, 3) == outputs_of(ir_of(g), 3);
   CHECK(same);
   CHECK(print(sunk(after)) == print(after));
   return after;
@@ -108,7 +109,7 @@ TEST_CASE("values of reductions with other loops meet where they did", "[passes]
 TEST_CASE("a reshape of what no reduction made stays", "[passes]") {
   Graph g("alone");
   g.output("y", exp(reshape(tanh(g.input("x", f32, {12, 10})), {3, 4, 10})));
-  CHECK(print(sunk(g.ir())) == print(g.ir()));
+  CHECK(print(sunk(ir_of(g))) == print(ir_of(g)));
 }
 
 TEST_CASE("dims of unknown extents match by their products", "[passes]") {
@@ -119,7 +120,7 @@ TEST_CASE("dims of unknown extents match by their products", "[passes]") {
   g.output("split", exp(reshape(e, {a, b, n})));
   const Tensor f = below_maximum(g.input("z", f32, {n, a, b}));
   g.output("merged", f * 2 + reshape(exp(reshape(f, {n * a, b})), {n, a, b}));
-  const ir::Graph after = sunk(g.ir());
+  const ir::Graph after = sunk(ir_of(g));
   ir::verify(after);
   INFO(print(after));
   CHECK(reshapes(after) == 1);
@@ -136,7 +137,7 @@ TEST_CASE("dims match whichever side ends first, by what is known of their exten
     };
     const std::vector<Dim> made = dims("ABC", 1 << 10), wanted = dims("PQR", most);
     g.output("y", sum(reshape(below_maximum(g.input("x", f32, made)), wanted), {0, 1, 2}));
-    const ir::Graph after = sunk(g.ir());
+    const ir::Graph after = sunk(ir_of(g));
     ir::verify(after);
     INFO(print(after));
     CHECK(reshapes(after) == 0);
@@ -184,10 +185,10 @@ struct Reshaped {
   /// The graph with the result after the pass, which means the same.
   ir::Graph after(const Tensor& result) {
     graph.output("y", result);
-    ir::Graph sunken = sunk(graph.ir());
-    INFO(print(graph.ir()) << print(sunken));
+    ir::Graph sunken = sunk(ir_of(graph));
+    INFO(print(ir_of(graph)) << print(sunken));
     ir::verify(sunken);
-    const bool same = outputs_of(sunken, 3) == outputs_of(graph.ir(), 3);
+    const bool same = outputs_of(sunken, 3) == outputs_of(ir_of(graph), 3);
     CHECK(same);
     return sunken;
   }
@@ -232,7 +233,7 @@ TEST_CASE("a reduction passes a reshape where it reduces whole runs of dims", "[
       const ir::Graph after = g.after(sum(g.y, axes));
       const bool elements =
           std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return to[std::size_t(a)] > 1; });
-      INFO(print(g.graph.ir()) << print(after));
+      INFO(print(ir_of(g.graph)) << print(after));
       const ir::Node& node = result_of(after);
       REQUIRE(node.op == ir::Op::reduce_sum);
       CHECK(after[node.operands[0]].type.dims ==
@@ -251,7 +252,7 @@ TEST_CASE("a broadcast passes a reshape where it repeats whole runs of dims", "[
         Extents axes;
         for (std::size_t i = 0; i < 3; ++i) axes.push_back(static_cast<std::int64_t>(i < at ? i : i + 1));
         const ir::Graph after = g.after(broadcast_in_dim(g.y, wide, axes));
-        INFO(print(g.graph.ir()) << print(after));
+        INFO(print(ir_of(g.graph)) << print(after));
         bool inside = false;  // a run has long dims on both sides
         for (std::size_t before = 0; before < at; ++before) {
           for (std::size_t behind = at; behind < 3; ++behind) {
@@ -283,7 +284,7 @@ TEST_CASE("an operand that repeats whole runs of dims is repeated anew before a 
         const Tensor z = g.graph.input("z", f32, dims);
         const ir::Graph after =
             g.after(g.y + broadcast_in_dim(z, g.to_dims, units ? Extents{0, 1, 2} : axes_in(read)));
-        INFO(print(g.graph.ir()) << print(after));
+        INFO(print(ir_of(g.graph)) << print(after));
         const ir::Node& node = result_of(after);
         REQUIRE(node.op == ir::Op::add);
         CHECK(node.type.dims == g.from_dims);
@@ -318,7 +319,7 @@ TEST_CASE("values without elements keep their reshapes", "[passes]") {
   Graph g("empty");
   const Tensor e = below_maximum(g.input("x", f32, {0, 10}));
   g.output("y", exp(reshape(e, {0, 5, 2})));
-  const ir::Graph after = sunk(g.ir());
+  const ir::Graph after = sunk(ir_of(g));
   ir::verify(after);
   CHECK(after.outputs[0].name == "y");
   CHECK(after[after.outputs[0].node].type.dims == std::vector<Dim>{0, 5, 2});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/split_concats.hpp"
 
+#include "base/access.hpp"
 #include "ir/graph/verify.hpp"
 #include "support/op_sweep.hpp"
 
@@ -12,7 +13,7 @@ TEST_CASE("split_concats keeps concats narrow and their meaning", "[passes][devi
   std::vector<Tensor> parts;
   for (int i = 0; i < 300; ++i) parts.push_back(sweep.input(f32, {2, 1 + i % 3}));
   sweep.expect_exact("concat of 300", concat(parts, 1));
-  const ir::Graph split = ir::split_concats(sweep.built().ir());
+  const ir::Graph split = ir::split_concats(ir_of(sweep.built()));
   ir::verify(split);
   std::size_t concats = 0;
   for (const ir::Node& node : split.nodes) {
@@ -28,14 +29,14 @@ TEST_CASE("split_concats makes no part of nothing where the operands fill all pa
   Graph g("full");
   const Tensor x = g.input("x", f32, {4});
   g.output("y", concat(std::vector<Tensor>(64, x), 0));
-  const ir::Graph split = ir::split_concats(g.ir());
+  const ir::Graph split = ir::split_concats(ir_of(g));
   ir::verify(split);
-  CHECK(split.nodes.size() == g.ir().nodes.size() + 2);
+  CHECK(split.nodes.size() == ir_of(g).nodes.size() + 2);
 }
 
 TEST_CASE("split_concats leaves narrow ones alone", "[passes]") {
   Graph g("narrow");
   const Tensor x = g.input("x", f32, {4});
   g.output("y", concat({x, x, x}, 0));
-  CHECK(ir::split_concats(g.ir()).nodes.size() == g.ir().nodes.size());
+  CHECK(ir::split_concats(ir_of(g)).nodes.size() == ir_of(g).nodes.size());
 }

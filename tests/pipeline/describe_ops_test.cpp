@@ -2,6 +2,7 @@
 #include <fuse/fuse.hpp>
 #include <numeric>
 
+#include "base/access.hpp"
 #include "compile/program_of.hpp"
 #include "ir/graph/ir_graph.hpp"
 #include "support/catch.hpp"
@@ -19,7 +20,7 @@ TEST_CASE("ops are described scope by scope, and those that are too many counted
     y = sum(y, {1});
   }
   g.output("y", -y);
-  const ir::Graph& graph = g.ir();
+  const ir::Graph& graph = ir_of(g);
   std::vector<ir::NodeId> nodes(graph.nodes.size());
   std::iota(nodes.begin(), nodes.end(), ir::NodeId{0});
   CHECK(runtime::describe_ops(graph, nodes, 9) ==

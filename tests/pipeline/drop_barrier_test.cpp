@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/op_sweep.hpp"
@@ -54,7 +56,7 @@ std::vector<PlantedBarrier> barriers_of(const codegen::Source& source) {
 ErrorInfo outcome(const Graph& g, const Device& device, const std::string& fault,
                   Stitch stitch = Stitch::mapping) {
   try {
-    Session session(compile(g, device, {.fault = fault, .stitch = stitch}));
+    Session session(compile(g, device, {.experiments = experiments({.stitch = stitch, .fault = fault})}));
     for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
              {"rows", {3, 2000}}, {"columns", {40, 64}}, {"line", {40000}}}) {
       HostTensor tensor = HostTensor::make(f32, shape);
@@ -62,7 +64,7 @@ ErrorInfo outcome(const Graph& g, const Device& device, const std::string& fault
       session.set(name, tensor.data);
     }
     session.run();
-    for (const ir::Output& output : g.ir().outputs) static_cast<void>(session.get(output.name));
+    for (const ir::Output& output : ir_of(g).outputs) static_cast<void>(session.get(output.name));
   } catch (const Error& error) {
     return error.info();
   }
@@ -75,7 +77,7 @@ TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline
   const Graph g = block_reductions();
   for (const char* profile : {"tiny3", "h200"}) {
     const Device device = Device::emulated({.profile = profile, .checked = true});
-    const codegen::Source whole = run_pipeline(g.ir(), target_profile(profile), apart).source;
+    const codegen::Source whole = run_pipeline(ir_of(g), target_profile(profile), apart).source;
     const std::vector<PlantedBarrier> barriers = barriers_of(whole);
     REQUIRE(barriers.size() >= 6);
     const ErrorInfo right = outcome(g, device, "");
@@ -103,7 +105,7 @@ TEST_CASE("without any one of its barriers a stitched kernel faults", "[pipeline
   g.output("line", g.input("line", f32, {40000}) + 1);
   const Device device = Device::emulated({.profile = "tiny3", .checked = true});
   const std::vector<PlantedBarrier> barriers =
-      barriers_of(run_pipeline(g.ir(), target_profile("tiny3")).source);
+      barriers_of(run_pipeline(ir_of(g), target_profile("tiny3")).source);
   REQUIRE(barriers.size() == 4);  // two kernels, a maximum and a sum each
   REQUIRE(outcome(g, device, "", Stitch::full).code == ErrorCode::ok);
   for (std::size_t k = 0; k < barriers.size(); ++k) {
@@ -117,12 +119,12 @@ TEST_CASE("without any one of its barriers a stitched kernel faults", "[pipeline
 TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]") {
   const Graph g = block_reductions();
   const Target target = target_profile("tiny3");
-  const codegen::Source whole = run_pipeline(g.ir(), target, apart).source;
+  const codegen::Source whole = run_pipeline(ir_of(g), target, apart).source;
   const std::size_t count = barriers_of(whole).size();
   const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
   for (std::size_t k = 0; k < count; ++k) {
     const codegen::Source without =
-        run_pipeline(g.ir(), target,
+        run_pipeline(ir_of(g), target,
                      {.fault = parse_fault("barrier." + std::to_string(k)), .partition = {.stitch = false}})
             .source;
     CHECK(barriers_of(without).size() == count - 1);
@@ -130,7 +132,7 @@ TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]"
   }
   const PipelineOptions past{.fault = parse_fault("barrier." + std::to_string(count)),
                              .partition = {.stitch = false}};
-  CHECK_THROWS_WITH(run_pipeline(g.ir(), target, past),
+  CHECK_THROWS_WITH(run_pipeline(ir_of(g), target, past),
                     Catch::Contains("have no site for the fault barrier."));
 }
 
@@ -138,7 +140,7 @@ TEST_CASE("the loops with a barrier are those of the test", "[pipeline]") {
   for (const char* profile : {"tiny3", "h200"}) {
     bool blocks = false, columns = false, parts = false;
     for (const schedule::Schedule& s :
-         run_pipeline(block_reductions().ir(), target_profile(profile), apart).schedules) {
+         run_pipeline(ir_of(block_reductions()), target_profile(profile), apart).schedules) {
       const schedule::Choices& choices = s.phases[0].choices;
       parts = parts || splits_rows(choices);
       if (splits_rows(choices) || units_of(choices.splits, 'c', schedule::Level::warp) == 1) continue;

@@ -1,5 +1,6 @@
 // Graphs that are large in one way: planned within bounds that are counted, not timed.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "support/op_sweep.hpp"
@@ -21,7 +22,7 @@ struct Size {
 
 /// The pipeline checks every stage on its way.
 Size planned(const Graph& g) {
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   Size size{.ops = compiled.graph.nodes.size(),
             .segments = compiled.partition.segments.size(),
             .kernels = compiled.source.kernels.size(),
@@ -36,10 +37,10 @@ Size planned(const Graph& g) {
     size.largest_kernel = std::max(size.largest_kernel, end - compiled.source.starts[i]);
     size.most_parameters = std::max(size.most_parameters, compiled.source.kernels[i].params.size());
   }
-  INFO(g.ir().name << ": " << size.ops << " ops, " << size.segments << " segments with " << size.segment_ops
-                   << " ops, the largest " << size.largest_segment << "; " << size.kernels
-                   << " kernels, the largest " << size.largest_kernel << " bytes and " << size.most_parameters
-                   << " parameters; " << size.steps << " steps");
+  INFO(ir_of(g).name << ": " << size.ops << " ops, " << size.segments << " segments with " << size.segment_ops
+                     << " ops, the largest " << size.largest_segment << "; " << size.kernels
+                     << " kernels, the largest " << size.largest_kernel << " bytes and "
+                     << size.most_parameters << " parameters; " << size.steps << " steps");
   CHECK(size.most_parameters <= static_cast<std::size_t>(runtime::max_arguments));
   CHECK(size.largest_kernel < 200'000);
   CHECK(size.segment_ops <= 4 * size.ops);

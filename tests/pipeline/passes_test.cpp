@@ -1,6 +1,7 @@
 // The passes as the pipeline runs them: what one leaves, the next finds. SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/op_sweep.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 std::string ops_after_passes(const Graph& g, bool relaxed = false) {
   std::string text;
   for (const ir::Node& node :
-       run_pipeline(g.ir(), target_profile("h200"), {.relaxed_rounding = relaxed}).graph.nodes) {
+       run_pipeline(ir_of(g), target_profile("h200"), {.relaxed_rounding = relaxed}).graph.nodes) {
     if (info(node.op).has(ir::Trait::source)) continue;
     text += (text.empty() ? "" : " ") + std::string(to_string(node.op));
   }
@@ -48,7 +49,7 @@ TEST_CASE("the pipeline times each stage by its name", "[passes]") {
     stages.emplace_back(stage);
     seconds += took;
   };
-  run_pipeline(g.ir(), target_profile("h200"), options);
+  run_pipeline(ir_of(g), target_profile("h200"), options);
   std::string text;
   for (const std::string& stage : stages) text += stage + " ";
   CHECK(text ==

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/runtime_support.hpp"
 #include "schedule/choosers/model_choices.hpp"
@@ -17,7 +19,7 @@ namespace {
 /// Without stitching, which would make one kernel of what the tests have as several.
 Compiled compiled_of(const Graph& g, PipelineOptions options = {}) {
   options.partition.stitch = false;
-  return run_pipeline(g.ir(), target_profile("h200"), options);
+  return run_pipeline(ir_of(g), target_profile("h200"), options);
 }
 
 struct Counts {
@@ -69,7 +71,7 @@ TEST_CASE("a segment that shares its kernel has a schedule of its own values", "
   const auto within = [](const std::vector<ir::NodeId>& all, ir::NodeId id) {
     return std::find(all.begin(), all.end(), id) != all.end();
   };
-  const Compiled compiled = run_pipeline(layers(3, {64, 32}).ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(layers(3, {64, 32})), target_profile("h200"));
   REQUIRE(compiled.schedules.size() > counts_of(compiled).kernels);  // some share
   for (const schedule::Schedule& schedule : compiled.schedules) {
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
@@ -135,8 +137,9 @@ TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own"
   }
   const std::string& body = compiled.source.body;
   CHECK(body.find("; shared by ") != std::string::npos);
-  const std::string explained =
-      compile(layers(4, {64, 32}), Device::emulated(), {.stitch = Stitch::mapping}).explain();
+  const std::string explained = compile(layers(4, {64, 32}), Device::emulated(),
+                                        {.experiments = experiments({.stitch = Stitch::mapping})})
+                                    .explain();
   INFO(explained);
   CHECK(explained.find(" shared by ") != std::string::npos);
 }
@@ -160,14 +163,14 @@ TEST_CASE("a schedule holds values of its own segment, whatever kernel it shares
     }
     CHECK(shared > 0);
   };
-  check(run_pipeline(layers(4, {64, 32}).ir(), target_profile("h200")));
+  check(run_pipeline(ir_of(layers(4, {64, 32})), target_profile("h200")));
   Graph g("phases");  // by rows, then by columns
   for (const char* name : {"a", "b", "c"})
     g.output(std::string(name) + "_y", softmax(softmax(g.input(name, f32, {64, 512}), 1), 0));
   PipelineOptions options;
   options.partition.groups.layers = 0b011;  // else they are one group, and one kernel
   options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
-  const Compiled phases = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled phases = run_pipeline(ir_of(g), target_profile("h200"), options);
   REQUIRE(phases.schedules.size() == 3);
   REQUIRE(phases.schedules[2].phases.size() > 1);
   check(phases);
@@ -255,7 +258,7 @@ TEST_CASE("plan and text are the same on any number of threads", "[pipeline][sha
   for (const Graph& graph : graphs) {
     const std::string one = everything(compiled_of(graph, {.threads = 1}));
     for (const int threads : {2, 8, 0}) {
-      INFO(graph.ir().name << " on " << threads);
+      INFO(ir_of(graph).name << " on " << threads);
       CHECK((everything(compiled_of(graph, {.threads = threads})) == one));
     }
   }
@@ -291,7 +294,8 @@ TEST_CASE("a fault in a shared kernel names the step that met it", "[pipeline][s
     g.output("y" + std::to_string(i), exp(g.input("x" + std::to_string(i), f32, {64})));
   }
   const Device device = Device::emulated({.checked = true});
-  const Prepared prepared = compile(g, device, {.stitch = Stitch::mapping}).prepare();
+  const Prepared prepared =
+      compile(g, device, {.experiments = experiments({.stitch = Stitch::mapping})}).prepare();
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
   for (int slot = 0; slot < 4; ++slot) {

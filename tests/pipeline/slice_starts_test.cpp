@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/op_sweep.hpp"
@@ -16,7 +17,7 @@ Compiled compiled_apart(const Graph& g) {
   PipelineOptions options;
   options.partition.stitch = false;         // a kernel for each branch
   options.partition.groups.layers = 0b011;  // which stay apart
-  return run_pipeline(g.ir(), target_profile("h200"), options);
+  return run_pipeline(ir_of(g), target_profile("h200"), options);
 }
 
 /// Of all kernel steps, what they give their kernels besides buffers.
@@ -172,7 +173,7 @@ TEST_CASE("steps of an unrolled recurrence have the kernels of two", "[pipeline]
                    [](std::size_t, double exact) { return 1e-3 + 1e-3 * std::abs(exact); });
     }
     if (steps > 2) sweep.run_on_test_devices({{"B", 5}});
-    return run_pipeline(sweep.built().ir(), target_profile("h200")).kernels.size();
+    return run_pipeline(ir_of(sweep.built()), target_profile("h200")).kernels.size();
   };
   CHECK(kernels(6) == kernels(2));
 }

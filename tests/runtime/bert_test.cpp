@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "eval/evaluate.hpp"
 #include "support/catch.hpp"
@@ -41,8 +42,8 @@ std::vector<std::string> kernels_of(const Compiled& compiled) {
 TEST_CASE("bert: 193 GEMMs, merged 145, and the weights of each layer side by side once", "[runtime][gemm]") {
   const Graph g = Graph::load((test::source_directory() / "examples/graphs/bert_large.fuse").string());
   const Target target = target_profile("h200");
-  const Compiled apart = run_pipeline(g.ir(), target, {.merge_gemms = false});
-  const Compiled merged = run_pipeline(g.ir(), target);
+  const Compiled apart = run_pipeline(ir_of(g), target, {.merge_gemms = false});
+  const Compiled merged = run_pipeline(ir_of(g), target);
   CHECK(gemms_of(apart) == 24 * 8 + 1);
   CHECK(gemms_of(merged) == 24 * 6 + 1);
   CHECK(apart.plan.setup.empty());
@@ -56,10 +57,10 @@ TEST_CASE("bert: a layer has the same kernels with symbolic and with static dims
   model.batch = 8;  // the hints
   model.sequence = 128;
   const Graph fixed = example::BertGraph(model, "bert_layer").build_layer();
-  REQUIRE(fixed.ir().symbols.empty());
-  REQUIRE(symbolic.ir().symbols.size() == 2);
+  REQUIRE(ir_of(fixed).symbols.empty());
+  REQUIRE(ir_of(symbolic).symbols.size() == 2);
   const Target target = target_profile("h200");
-  const Compiled a = run_pipeline(symbolic.ir(), target), b = run_pipeline(fixed.ir(), target);
+  const Compiled a = run_pipeline(ir_of(symbolic), target), b = run_pipeline(ir_of(fixed), target);
   CHECK(kernels_of(a) == kernels_of(b));
   CHECK(!kernels_of(a).empty());
   CHECK(gemms_of(a) == 6);
@@ -75,7 +76,7 @@ TEST_CASE("bert: a small layer on every device, merged or not", "[runtime][gemm]
   const DimValues dims = {{"B", 2}, {"S", 9}};
   const auto dim = [&](std::string_view name) { return dims.find(name)->second; };
   runtime::Values values;
-  for (const ir::Node& node : g.ir().nodes) {
+  for (const ir::Node& node : ir_of(g).nodes) {
     const auto* named = std::get_if<ir::NameAttr>(&node.attr);
     if (!named) continue;
     std::vector<std::int64_t> shape;
@@ -88,8 +89,8 @@ TEST_CASE("bert: a small layer on every device, merged or not", "[runtime][gemm]
     }
     values.emplace(named->name, std::move(tensor));
   }
-  const auto exact = evaluate(g.ir(), values, dim, runtime::Precision::exact).outputs.at("y");
-  const auto same = evaluate(g.ir(), values, dim, runtime::Precision::same_type).outputs.at("y");
+  const auto exact = evaluate(ir_of(g), values, dim, runtime::Precision::exact).outputs.at("y");
+  const auto same = evaluate(ir_of(g), values, dim, runtime::Precision::same_type).outputs.at("y");
   double op_by_op = 0;
   for (std::size_t i = 0; i < exact.element_count(); ++i) {
     op_by_op = std::max(op_by_op, std::abs(same.real()[i] - exact.real()[i]));

@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "runtime/device/toolchain.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/variable.hpp"
@@ -34,7 +36,7 @@ std::string counts(const Device& device) {
     return std::to_string(of.hits) + "/" + std::to_string(of.hits + of.misses) + " of " +
            std::to_string(of.held);
   };
-  runtime::CompileCache& cache = device.backend()->toolchain()->cache();
+  runtime::CompileCache& cache = backend_of(device)->toolchain()->cache();
   return "graphs " + text(cache.stages.counts()) + ", texts " + text(cache.modules.counts());
 }
 
@@ -62,7 +64,7 @@ TEST_CASE("a second compile of an equal graph is a hit", "[runtime][cache][emula
   CHECK(counts(device) == "graphs 0/1 of 1, texts 0/1 of 1");
   const Executable second = compile(make(), device);
   CHECK(counts(device) == "graphs 1/2 of 1, texts 0/1 of 1");
-  CHECK(&first.stages() == &second.stages());
+  CHECK(&stages_of(first) == &stages_of(second));
   CHECK(first_result(first) == 6);
   CHECK(first_result(second) == 6);
   compile(make(), device, {.threads = 2});  // threads change nothing of what is made
@@ -86,42 +88,42 @@ TEST_CASE("graphs that differ in anything are no hit", "[runtime][cache][emulate
   for (const Made& other : others) {
     compile(make(other), device);
     ++looked_up;
-    const auto counts = device.backend()->toolchain()->cache().stages.counts();
+    const auto counts = backend_of(device)->toolchain()->cache().stages.counts();
     CHECK(counts.hits == 0);
     CHECK(counts.misses == looked_up);
   }
-  compile(make(), device, {.fault = "extent.0+1"});
-  CHECK(device.backend()->toolchain()->cache().stages.counts().hits == 0);
+  compile(make(), device, {.experiments = experiments({.fault = "extent.0+1"})});
+  CHECK(backend_of(device)->toolchain()->cache().stages.counts().hits == 0);
   // An output's name is no part of the text: the module serves both.
-  CHECK(device.backend()->toolchain()->cache().modules.counts().hits >= 1);
+  CHECK(backend_of(device)->toolchain()->cache().modules.counts().hits >= 1);
 }
 
 TEST_CASE("a fault of the environment is one of the options: what is remembered is without it",
           "[runtime][cache][emulated]") {
   const Device device = Device::emulated();
-  const auto hits = [&] { return device.backend()->toolchain()->cache().stages.counts().hits; };
+  const auto hits = [&] { return backend_of(device)->toolchain()->cache().stages.counts().hits; };
   compile(make(), device);
   {
     const Variable fault("FUSE_FAULT", "extent.0+1");
     compile(make(), device);
     CHECK(hits() == 0);
-    compile(make(), device, {.fault = "extent.0+1"});
+    compile(make(), device, {.experiments = experiments({.fault = "extent.0+1"})});
     CHECK(hits() == 1);
   }
   compile(make(), device);
   CHECK(hits() == 2);
   for (const char* unknown : {"barrier", "rewrite.no_such_pass.0", "extent.0+2"}) {
     INFO(unknown);
-    CHECK_THROWS_WITH(compile(make(), device, {.fault = unknown}),
+    CHECK_THROWS_WITH(compile(make(), device, {.experiments = experiments({.fault = unknown})}),
                       Catch::Contains("there is no fault '" + std::string(unknown) + "'"));
   }
-  CHECK_THROWS_WITH(compile(make(), device, {.fault = "rewrite.simplify.9999"}),
+  CHECK_THROWS_WITH(compile(make(), device, {.experiments = experiments({.fault = "rewrite.simplify.9999"})}),
                     Catch::Contains("after simplify there is no site 9999 for a wrong rewrite"));
 }
 
 TEST_CASE("graphs that were built on other lines are no hit: errors name the lines", "[runtime][cache]") {
   const auto key = [](const Graph& graph) {
-    return runtime::GraphKey(std::make_shared<const ir::Graph>(graph.ir()), {});
+    return runtime::GraphKey(std::make_shared<const ir::Graph>(ir_of(graph)), {});
   };
   Graph a("lines"), b("lines"), c("lines");
   const auto build = [](Graph& g) { g.output("y", g.input("x", f32, {4})); };
@@ -142,7 +144,7 @@ TEST_CASE("threads that compile one graph share it", "[runtime][cache][emulated]
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(results == std::vector<float>(6, 6));
-  const auto counts = device.backend()->toolchain()->cache().stages.counts();
+  const auto counts = backend_of(device)->toolchain()->cache().stages.counts();
   CHECK(counts.hits + counts.misses == 6);
   CHECK(counts.held == 1);
 }
@@ -152,7 +154,7 @@ TEST_CASE("what a device remembers does not keep it alive, and outlives its exec
   std::weak_ptr<runtime::Backend> backend;
   {
     const Device device = Device::emulated();
-    backend = device.backend();
+    backend = backend_of(device);
     { CHECK(first_result(compile(make(), device)) == 6); }
     CHECK(first_result(compile(make(), device)) == 6);
     CHECK(counts(device) == "graphs 1/2 of 1, texts 0/1 of 1");

@@ -1,5 +1,6 @@
 // compile on the reference and the emulated device: the same results from one source, and explain().
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "runtime/runtime_support.hpp"
 
 namespace fuse::test {
@@ -61,7 +62,7 @@ TEST_CASE("compile: explain on the reference device", "[runtime]") {
   const Executable executable = compile(by_hand_graph(), Device::reference());
   REQUIRE(executable.source().empty());
   REQUIRE(executable.device().kind() == DeviceKind::reference);
-  REQUIRE(executable.stages().graph.nodes.size() == by_hand_graph().ir().nodes.size());
+  REQUIRE(stages_of(executable).graph.nodes.size() == ir_of(by_hand_graph()).nodes.size());
   REQUIRE(executable.explain() ==
           "graph byhand on reference\n"
           "  slot 0 input x f32[B, 4]\n"

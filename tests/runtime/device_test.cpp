@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/access.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/variable.hpp"
 
@@ -67,7 +68,7 @@ TEST_CASE("device: auto_select takes the cpu device where there is no compiler, 
 TEST_CASE("device: memory of less than no bytes is refused, and none is memory", "[runtime]") {
   for (const Device& device : {Device::reference(), Device::emulated(), checked_device(), Device::cpu()}) {
     INFO(device.name());
-    runtime::Backend& backend = *device.backend();
+    runtime::Backend& backend = *backend_of(device);
     for (const std::int64_t bytes : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()})
       CHECK_THROWS_AS(backend.allocate(bytes), Error);
     CHECK_THROWS_AS(backend.allocate(std::numeric_limits<std::int64_t>::max()), Error);
@@ -147,6 +148,52 @@ TEST_CASE("buffer: bad sizes are refused", "[runtime][device]") {
   }
 }
 
+TEST_CASE("buffer: parts, at once and as work of a stream", "[runtime][device]") {
+  for (const Device& device : every_device()) {
+    INFO(device.name());
+    Buffer buffer = device.allocate(5 * sizeof(float));
+    buffer.upload(std::vector<float>{1, 2, 3, 4, 5});
+    buffer.upload(std::vector<float>{30, 40}, 2 * sizeof(float));
+    std::vector<float> middle(3), all(5);
+    buffer.download(middle, sizeof(float));
+    REQUIRE(middle == std::vector<float>{2, 30, 40});
+
+    // Work of one stream is done in order.
+    Stream stream = device.stream();
+    const std::vector<float> first = {-1}, last = {-4, -5};
+    buffer.upload(stream, first);
+    buffer.upload(stream, std::span(last), 3 * sizeof(float));
+    buffer.download(stream, all);
+    REQUIRE(stream.synchronize().code() == ErrorCode::ok);
+    REQUIRE(all == std::vector<float>{-1, 2, 30, -4, -5});
+
+    REQUIRE_NOTHROW(buffer.upload(HostData(), 5 * sizeof(float)));
+    REQUIRE_NOTHROW(Buffer().download(stream, HostSpan()));
+  }
+}
+
+TEST_CASE("buffer: a part that is not inside is refused, and a stream of another device",
+          "[runtime][device]") {
+  for (const Device& device : {Device::reference(), test_device()}) {
+    INFO(device.name());
+    Buffer buffer = device.allocate(16);
+    std::vector<float> values(2);
+    Stream stream = device.stream(), other = Device::reference().stream();
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    REQUIRE(error_of([&] { buffer.upload(values, 12); }) ==
+            "buffer-size: upload of 8 bytes from byte 12 on, for a buffer of 16");
+    REQUIRE(error_of([&] { buffer.download(stream, values, -4); }) ==
+            "buffer-size: download of 8 bytes from byte -4 on, for a buffer of 16");
+    REQUIRE(error_of([&] { buffer.upload(stream, values, most); }) ==
+            fmt::format("buffer-size: upload of 8 bytes from byte {} on, for a buffer of 16", most));
+    REQUIRE(error_of([&] { buffer.download(HostSpan(), 17); }) ==
+            "buffer-size: download of 0 bytes from byte 17 on, for a buffer of 16");
+    REQUIRE(error_of([&] { buffer.upload(other, values); }) ==
+            "invalid-argument: upload: the stream is of another device than the buffer\n"
+            "  hint: make both with the same Device");
+  }
+}
+
 TEST_CASE("stream: one that was moved from does not crash", "[runtime]") {
   Stream stream = Device::reference().stream();
   const Stream taken = std::move(stream);
@@ -157,11 +204,11 @@ TEST_CASE("stream: one that was moved from does not crash", "[runtime]") {
 
 TEST_CASE("reference backend: has memory only", "[runtime]") {
   const Device device = Device::reference();
-  REQUIRE(error_of([&] { device.backend()->load_binary(nullptr); }) ==
+  REQUIRE(error_of([&] { backend_of(device)->load_binary(nullptr); }) ==
           "internal: internal error: the reference device evaluates graphs; it cannot load kernels");
-  REQUIRE(error_of([&] { device.backend()->prepare_gemm({}); }) ==
+  REQUIRE(error_of([&] { backend_of(device)->prepare_gemm({}); }) ==
           "internal: internal error: the reference device evaluates graphs; it cannot prepare a gemm");
-  REQUIRE(device.backend()->target().name == "h200");
+  REQUIRE(backend_of(device)->target().name == "h200");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fuse/fuse.hpp>
 #include <map>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -29,7 +30,7 @@ HostTensor number(std::int64_t value) {
 /// The steps of a graph's plan, as "kernel", "copy", ...
 std::string steps(const Graph& g) {
   std::string text;
-  for (const schedule::Step& step : run_pipeline(g.ir(), target_profile("h200")).plan.steps) {
+  for (const schedule::Step& step : run_pipeline(ir_of(g), target_profile("h200")).plan.steps) {
     text += std::holds_alternative<schedule::CopyStep>(step.work) ? "copy " : "kernel ";
   }
   return text;
@@ -48,7 +49,7 @@ TEST_CASE("donation: an update of the donor is written in place", "[runtime][dev
   Cache c;
   c.g.output("new", c.updated, c.old);
   CHECK(steps(c.g) == "kernel ");
-  const Compiled compiled = run_pipeline(c.g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(c.g), target_profile("h200"));
   CHECK(compiled.schedules[0].kernels[0].results == Dim(4));  // not the 24 of the cache
   for (const Device& device : test::every_device()) {
     Session session(compile(c.g, device));
@@ -110,7 +111,7 @@ TEST_CASE("donation: readers of the old contents come first, or the result is ma
       session.set("row", counted({1, 4}, 50).data);
       session.set("at", number(1).data);  // overlaps what the update is computed from
       session.run();
-      for (const ir::Output& output : c.g.ir().outputs) {
+      for (const ir::Output& output : ir_of(c.g).outputs) {
         const auto [first, fresh] = exact.emplace(output.name, session.get(output.name));
         if (!fresh) CHECK(session.get(output.name) == first->second);
       }
@@ -150,7 +151,7 @@ std::map<std::string, std::vector<std::byte>> outputs_on(const Graph& g, const D
   }
   session.run();
   std::map<std::string, std::vector<std::byte>> outputs;
-  for (const ir::Output& output : g.ir().outputs) outputs[output.name] = session.get(output.name);
+  for (const ir::Output& output : ir_of(g).outputs) outputs[output.name] = session.get(output.name);
   return outputs;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -22,7 +23,7 @@ struct Planned {
 };
 
 Planned planned(const std::string& text) {
-  const Compiled compiled = run_pipeline(Graph::parse(text).ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(Graph::parse(text)), target_profile("h200"));
   Planned result;
   for (const schedule::Step& step : compiled.plan.steps) {
     const bool kernel = std::holds_alternative<schedule::KernelStep>(step.work);
@@ -39,7 +40,7 @@ std::vector<std::vector<std::byte>> outputs_of_two_runs(const std::string& text,
   const Graph g = Graph::parse(text);
   const Executable executable = compile(g, device);
   DimValues dims;
-  for (const auto& symbol : g.ir().symbols) dims[symbol.name] = 3;
+  for (const auto& symbol : ir_of(g).symbols) dims[symbol.name] = 3;
   Session session(executable, dims);
   std::vector<std::vector<std::byte>> outputs;
   for (int run = 0; run < 2; ++run) {
@@ -211,7 +212,7 @@ TEST_CASE("in place: a step of an optimiser reads each element and then writes i
   CHECK(plan.steps == "kernel ");
   CHECK(plan.choices.find("copy") == std::string::npos);
   // Neither pointer to a donor's memory promises that no other one is to it: three inputs and three outputs.
-  const std::string texts = run_pipeline(Graph::parse(text).ir(), target_profile("h200")).source.text();
+  const std::string texts = run_pipeline(ir_of(Graph::parse(text)), target_profile("h200")).source.text();
   const std::string_view signature = std::string_view(texts).substr(texts.rfind("FUSE_KERNEL("));
   std::size_t pointers = 0;
   for (std::size_t at = signature.find("ordered_global<"); at != signature.npos;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/branches.hpp"
 #include "support/counting_resource.hpp"
@@ -32,7 +33,7 @@ TEST_CASE("all memory of a session is its device's resource's", "[runtime][devic
 TEST_CASE("a device with a resource is the device", "[runtime][device][cuda-text]") {
   const Device device = test_device(), other = device.with_memory(std::make_shared<CountingResource>(device));
   CHECK(other.name() == device.name());
-  CHECK(other.backend() == device.backend());
+  CHECK(backend_of(other) == backend_of(device));
   CHECK(!device.memory());
   CHECK(!other.with_memory(nullptr).memory());
   // A run takes buffers and streams of either.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "runtime/runtime_support.hpp"
 
 namespace fuse::test {
@@ -77,7 +79,7 @@ struct PackingRig {
 };
 
 TEST_CASE("pack: the plan makes it in the setup", "[runtime]") {
-  const Compiled compiled = run_pipeline(shared_graph().ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(shared_graph()), target_profile("h200"));
   REQUIRE(compiled.plan.setup.size() == 1);
   const std::string text = schedule::print(compiled.plan);
   INFO(text);
@@ -102,7 +104,7 @@ TEST_CASE("pack: reshapes of weights, of more than a kernel may read, are no val
   options.answer = [](const ir::Asked& asked) {
     return asked.question == ir::Question::merge || asked.by_cost;
   };
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"), options);
   const std::string text = schedule::print(compiled.plan);
   INFO(text);
   REQUIRE(compiled.plan.setup.size() == 1);
@@ -235,7 +237,7 @@ TEST_CASE("pack: what a GEMM reads of parameters alone, and what that is made of
   const Tensor largest = max(a, {0}, {.keep_dims = true});  // a kernel of its own, whose result is packed too
   g.output("y", -matmul(x, transpose(a / largest + b, {1, 0})));
   g.output("n", a * 2);  // an output is no packed value
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
   INFO(schedule::print(compiled.plan));
   CHECK(compiled.plan.setup.size() == 2);
   const std::vector<float> xs = counted(6, 1), as = {1, 2, 4, 1, 2, 4, 1, 2, 4, 1, 2, 4}, bs = counted(12, 0);
@@ -309,7 +311,8 @@ TEST_CASE("pack: what is made once is made by no step of a run", "[runtime][emul
   for (const Schemes schemes : {Schemes::fuse, Schemes::astitch}) {
     const Graph g = exponentials();
     const Compiled compiled =
-        run_pipeline(g.ir(), target_profile("h200"), pipeline_options({.schemes = schemes}));
+        run_pipeline(ir_of(g), target_profile("h200"),
+                     pipeline_options({.experiments = experiments({.schemes = schemes})}));
     INFO(schedule::print(compiled.plan));
     const auto computes_exp = [&](const schedule::Step& step) {
       return std::any_of(step.nodes.begin(), step.nodes.end(),
@@ -319,7 +322,7 @@ TEST_CASE("pack: what is made once is made by no step of a run", "[runtime][emul
     CHECK(std::none_of(compiled.plan.steps.begin(), compiled.plan.steps.end(), computes_exp));
     std::map<std::string, std::vector<float>> exact;
     for (const Device& device : {Device::reference(), test_device()}) {
-      Session session(compile(g, device, {.schemes = schemes}));
+      Session session(compile(g, device, {.experiments = experiments({.schemes = schemes})}));
       session.set("x", bytes_of(counted(4096, -2000)));
       session.set("w", bytes_of(std::vector<float>(4096, 0)));
       session.run();

@@ -1,5 +1,6 @@
 // prepare: dims checked, sizes bound, every bad value named.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "compile/signature_of.hpp"
 #include "runtime/runtime_support.hpp"
 
@@ -132,13 +133,13 @@ TEST_CASE("prepare: what two ops need of their dims is asked once only where all
   const auto asked = [](auto fill) {
     Graph g("asked");
     fill(g, g.dim("A", {.min = 1, .max = 100}), g.dim("B", {.min = 1, .max = 100}));
-    return runtime::signature_of(g.ir(), {}).ops.size();
+    return runtime::signature_of(ir_of(g), {}).ops.size();
   };
   const auto given = [&](DType first, std::vector<Dim> dims, DType second, std::vector<Dim> others) {
     Graph g("given");
     g.dim("A", {.min = 1, .max = 100}), g.dim("B", {.min = 1, .max = 100});
     g.input("x", first, std::move(dims)), g.input("y", second, std::move(others));
-    return runtime::signature_of(g.ir(), {}).ops.size();
+    return runtime::signature_of(ir_of(g), {}).ops.size();
   };
   const Dim A = Dim::symbol("A", {1, 100}), B = Dim::symbol("B", {1, 100});
   CHECK(given(f32, {A, B}, f32, {A, B}) == 1);

@@ -1,6 +1,7 @@
 // Runs by the order, the streams and the mode that decisions say. SPDX-License-Identifier: Apache-2.0
 #include "runtime/prepare/recorded_run.hpp"
 
+#include "base/access.hpp"
 #include "decisions/decisions_support.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/branches.hpp"
@@ -11,13 +12,13 @@ namespace {
 
 Executable by_run(const Graph& g, const std::string& run, const Device& device = test_device()) {
   CompileOptions options;
-  options.decisions = no_decisions(device.backend()->target()) + "run {" + run + "}\n";
+  options.decisions = no_decisions(backend_of(device)->target()) + "run {" + run + "}\n";
   return compile(g, device, options);
 }
 
 /// "2/1 0/0": step 2 on stream 1, then step 0 on stream 0.
 std::string dispatched(const WholeRun& run) {
-  const Prepared::Impl& p = *run.workspace.impl()->prepared;
+  const Prepared::Impl& p = *impl_of(run.workspace)->prepared;
   std::string text;
   for (const runtime::Command& command : p.commands.list)
     text += (text.empty() ? "" : " ") + std::to_string(p.steps[command.step].number) + '/' +
@@ -52,7 +53,7 @@ TEST_CASE("a run in another order has the same results", "[runtime][decisions][e
   const Executable usual = compile(g, test_device());
   WholeRun first(usual);
   const schedule::RunDecision found = runtime::run_decision_of(first.workspace);
-  const std::size_t steps = usual.stages().plan.steps.size();
+  const std::size_t steps = stages_of(usual).plan.steps.size();
   REQUIRE(found.order.size() == steps);
   REQUIRE(found.streams.size() == steps);
   // All on streams of their own.
@@ -100,7 +101,7 @@ Compiled first_rows() {
   const Tensor x = g.input("x", f32, {B, 4}), z = g.input("z", f32, {16, 4});
   g.output("y", slice(concat({x, z}, 0), 0, 0, 4));
   Compiled c;
-  c.graph = g.ir();
+  c.graph = ir_of(g);
   const auto part = [](const char* name, std::vector<Dim> dims, const Dim& offset) {
     PlanValue value{PlanValue::Kind::temporary, name, f32, std::move(dims)};
     value.inside = schedule::Inside{3, offset};
@@ -145,7 +146,7 @@ TEST_CASE("recorded lists are of the plan as it was made, not of parts of kernel
   g.output("y", custom_call(kernel, {g.input("x", i32, {kernel.grid, 64})}, i32, {2 * kernel.grid}));
   const Executable executable =
       by_run(g, "order = 0 1, streams = 0 1", Device::emulated({.profile = "tiny2"}));
-  REQUIRE(executable.stages().plan.steps.size() == 2);
+  REQUIRE(stages_of(executable).plan.steps.size() == 2);
   const WholeRun run(executable);
   CHECK(dispatched(run) == "0/0 1/0");
   CHECK(to_string(runtime::run_decision_of(run.workspace)) == "mode = streams");

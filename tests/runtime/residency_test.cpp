@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/device/residency_ledger.hpp"
@@ -212,10 +213,10 @@ TEST_CASE("runs of two executables that reserve nothing deadlock", "[runtime][re
     INFO("reserve " << reserve);
     std::vector<std::unique_ptr<WholeRun>> runs;
     for (int i = 0; i < 2; ++i) {
-      Compiled compiled = run_pipeline(g.ir(), target_profile("tiny2"));
+      Compiled compiled = run_pipeline(ir_of(g), target_profile("tiny2"));
       compiled.streams.order_cooperative = reserve;
       runs.push_back(
-          std::make_unique<WholeRun>(runtime::make_executable(g.ir(), std::move(compiled), device)));
+          std::make_unique<WholeRun>(runtime::make_executable(ir_of(g), std::move(compiled), device)));
     }
     const Numbers a(*runs[0], 1), b(*runs[1], 2);
     REQUIRE(runs[0]->run());

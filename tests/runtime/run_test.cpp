@@ -1,5 +1,6 @@
 // Prepared::run: right results, and every bad argument named.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/branches.hpp"
 
@@ -202,7 +203,7 @@ TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime][device]") {
   const Tensor a = g.input("a", f32, {2, 3, K}), b = g.input("b", f32, {2, K, 5});
   g.output("c", matmul(a, b));
   Compiled c;
-  c.graph = g.ir();
+  c.graph = ir_of(g);
   const Dim k = Dim::symbol("K", {.min = 0, .max = 64});
   c.plan.values = {{PlanValue::Kind::input, "a", f32, {2, 3, k}},
                    {PlanValue::Kind::input, "b", f32, {2, k, 5}},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime_support.hpp"
 
+#include "base/access.hpp"
+
 namespace fuse::test {
 
 codegen::KernelParam buffer_param(std::string name, bool written) {
@@ -26,7 +28,7 @@ Compiled by_hand() {
   using schedule::PlanValue;
   const Graph g = by_hand_graph();
   Compiled c;
-  c.graph = g.ir();
+  c.graph = ir_of(g);
   const Dim B = Dim::symbol("B", {.min = 0, .max = 1000, .hint = 8});
   c.plan.values = {{PlanValue::Kind::input, "x", f32, {B, 4}},
                    {PlanValue::Kind::parameter, "w", f32, {4}},

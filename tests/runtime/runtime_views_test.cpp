@@ -4,6 +4,8 @@
 #include <functional>
 #include <random>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "ir/text/print.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/sanitized.hpp"
@@ -46,7 +48,7 @@ void check_against_reference(const Graph& g, const DimValues& dims, const Compil
   }
 }
 
-Plan plan_of(const Graph& g) { return run_pipeline(g.ir(), target_profile("h200")).plan; }
+Plan plan_of(const Graph& g) { return run_pipeline(ir_of(g), target_profile("h200")).plan; }
 
 std::size_t kernels_of(const Plan& plan) {
   return static_cast<std::size_t>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
@@ -131,7 +133,7 @@ TEST_CASE("views: what joined kernels read again of a concat's parts", "[runtime
   g.output("c", parts);
   g.output("y", z * broadcast_in_dim(parts, {128, 128}, {0}));
   for (const Schemes schemes : {Schemes::fuse, Schemes::astitch}) {
-    check_against_reference(g, {}, {.schemes = schemes});
+    check_against_reference(g, {}, {.experiments = experiments({.schemes = schemes})});
   }
 }
 
@@ -170,10 +172,10 @@ TEST_CASE("views: random programs of slices, GEMMs and concats", "[runtime][view
       if (made.valid()) rows.push_back(made);
     }
     for (std::size_t i = 0; i < 2; ++i) g.output("o" + std::to_string(i), rows[rows.size() - 1 - i]);
-    const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+    const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
     for (const auto& choice : compiled.partition.views.choices) views += choice.taken();
     assembled += compiled.partition.views.assembled.size();
-    INFO(print(g.ir()) << schedule::print(compiled.plan));
+    INFO(print(ir_of(g)) << schedule::print(compiled.plan));
     const auto b = static_cast<std::int64_t>(1 + pick(9));
     check_against_reference(g, {{"B", b}}, {.streams = static_cast<int>(1 + pick(4))});
   }

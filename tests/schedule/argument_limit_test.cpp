@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/segments/argument_limit.hpp"
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/sanitized.hpp"
@@ -42,7 +43,7 @@ TEST_CASE("symbols that a kernel does not mention take none of its arguments", "
   }
   PipelineOptions options;
   options.partition.horizontal = false;
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"), options);
   CHECK(compiled.partition.segments.size() == count);
   for (const schedule::Segment& segment : compiled.partition.segments) CHECK(segment.nodes.size() == 2);
   for (const kernel::Kernel& kernel : compiled.kernels) CHECK(arguments(kernel) == 3);
@@ -57,7 +58,7 @@ TEST_CASE("a node mentions the symbols of its dims, its operands' dims and its a
   g.output("sum", sum(x, {0, 1}));
   g.output("part", slice(x, 0, c, c + 2));
   g.output("four", g.input("y", f32, {4}) * 2);
-  const ir::Graph& graph = g.ir();
+  const ir::Graph& graph = ir_of(g);
   const schedule::Mentions mentions(graph);
   using Ids = std::vector<schedule::SymbolId>;
   for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -69,12 +70,12 @@ TEST_CASE("a node mentions the symbols of its dims, its operands' dims and its a
 
 TEST_CASE("symbols count where a kernel mentions them", "[partition][arguments]") {
   Target target = target_profile("h200");
-  const Compiled wide = run_pipeline(growing(5).ir(), target);
+  const Compiled wide = run_pipeline(ir_of(growing(5)), target);
   REQUIRE(wide.kernels.size() == 1);
   CHECK(arguments(wide.kernels[0]) == 6 + 5 + 1);
 
   target.argument_bytes = 80;  // 10 arguments
-  const Compiled narrow = run_pipeline(growing(5).ir(), target);
+  const Compiled narrow = run_pipeline(ir_of(growing(5)), target);
   CHECK(narrow.kernels.size() > 1);
   for (const kernel::Kernel& kernel : narrow.kernels) CHECK(arguments(kernel) <= 10);
   for (const schedule::Group& group : narrow.partition.grouping.groups) CHECK(group.nodes.size() < 5);
@@ -95,7 +96,7 @@ TEST_CASE("what is stitched takes no more arguments than a launch has, and one k
   for (std::size_t limit = 4; limit <= all + 1; ++limit) {
     Target target = target_profile("h200");
     target.argument_bytes = 8 * limit;
-    const Compiled made = run_pipeline(g.ir(), target, options);
+    const Compiled made = run_pipeline(ir_of(g), target, options);
     INFO(limit);
     CHECK((made.kernels.size() == 1) == (limit > all));  // while groups grow they store the sum, too
     for (const kernel::Kernel& kernel : made.kernels) CHECK(arguments(kernel) <= limit);
@@ -117,7 +118,7 @@ TEST_CASE("one op that needs more arguments than a launch takes is a user's erro
   call.threads = 32;
   g.output("y", custom_call(call, operands, f32, {4}));
   try {
-    run_pipeline(g.ir(), target_profile("h200"));
+    run_pipeline(ir_of(g), target_profile("h200"));
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::unsupported);

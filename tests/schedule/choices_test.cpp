@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
@@ -54,7 +55,7 @@ TEST_CASE("blocks that wait for each other share long rows, all of them", "[sche
   CAPTURE(rows, profile);
   Graph g("softmax");
   g.output("y", softmax(g.input("x", f32, {rows, 4 << 20}), -1));
-  const Compiled made = run_pipeline(g.ir(), target_profile(profile));
+  const Compiled made = run_pipeline(ir_of(g), target_profile(profile));
   int split = 0;
   for (const schedule::Schedule& schedule : made.schedules) {
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
@@ -117,7 +118,7 @@ TEST_CASE("verify wants one kernel, the last, to run the phases of a segment", "
   PipelineOptions options;
   options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
   const Target target = target_profile("h200");
-  const Compiled made = run_pipeline(g.ir(), target, options);
+  const Compiled made = run_pipeline(ir_of(g), target, options);
   const auto phased = std::find_if(made.schedules.begin(), made.schedules.end(),
                                    [](const schedule::Schedule& each) { return each.phases.size() > 1; });
   REQUIRE(phased != made.schedules.end());

@@ -1,6 +1,7 @@
 // One chooser decides for fusion and for the kernels. SPDX-License-Identifier: Apache-2.0
 #include "schedule/choosers/chooser.hpp"
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/schedule_support.hpp"
@@ -21,7 +22,7 @@ Compiled compiled_by(const Graph& graph, const Chooser& chooser) {
   PipelineOptions options;
   options.partition.groups.layers = 3;  // what is independent stays apart
   options.chooser = chooser;
-  return run_pipeline(graph.ir(), device, options);
+  return run_pipeline(ir_of(graph), device, options);
 }
 
 /// Of the same form: `count` sums of rows.
@@ -73,7 +74,7 @@ TEST_CASE("without grid barriers columns are judged as two launches", "[schedule
   g.output("rows", argmin(convert(x, i8), 1));
   schedule::PartitionOptions options{.horizontal = false};
   const auto segments = [&] {
-    return schedule::partition(g.ir(), options, target_profile("tiny3"), analysis::facts_of(g.ir()))
+    return schedule::partition(ir_of(g), options, target_profile("tiny3"), analysis::facts_of(ir_of(g)))
         .segments.size();
   };
   CHECK(segments() == 1);
@@ -145,5 +146,6 @@ TEST_CASE("rows whose number at the hints is beyond 63 bits have a kernel", "[sc
   const Dim s = g.dim("S", {.min = 1});
   g.output("y", sum(g.input("x", f32, {s, s, s, s, s, 16}), {0, 1, 2, 3, 4}));
   for (const int versions : {1, 8})
-    CHECK(!run_pipeline(g.ir(), target_profile("h200"), {.versions = {.most = versions}}).schedules.empty());
+    CHECK(
+        !run_pipeline(ir_of(g), target_profile("h200"), {.versions = {.most = versions}}).schedules.empty());
 }

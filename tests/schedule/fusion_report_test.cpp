@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fuse/functions.hpp>
 
+#include "base/access.hpp"
 #include "schedule/groups/parallel_stitch.hpp"
 #include "schedule/schedule_support.hpp"
 
@@ -237,9 +238,9 @@ TEST_CASE("side by side, two kernels that fill the device take longer", "[partit
   Graph g("no_gain");
   for (const char* name : {"a", "b"})
     g.output(std::string("y") + name, exp(g.input(name, f32, {1 << 20, 1024})));
-  schedule::GroupGraph groups(g.ir(), {}, target);
-  const schedule::ParallelModel model = schedule::contention_model(g.ir(), groups, target);
-  const std::vector<schedule::GroupGraph::Id> ids = {g.ir().outputs[0].node, g.ir().outputs[1].node};
+  schedule::GroupGraph groups(ir_of(g), {}, target);
+  const schedule::ParallelModel model = schedule::contention_model(ir_of(g), groups, target);
+  const std::vector<schedule::GroupGraph::Id> ids = {ir_of(g).outputs[0].node, ir_of(g).outputs[1].node};
   CHECK(model.together(ids) > model.alone(ids[0]) + model.alone(ids[1]));
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/access.hpp"
 #include "compile/pipeline/make_plan.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "ir/graph/memory_values.hpp"
@@ -68,7 +69,7 @@ TEST_CASE("gemm_epilogue: the rounding to the operands' half type, with the bits
       if (g == &two) g->output("wide", wide);  // so the convert is a step
     }
     const auto steps = [](const Graph& g) {
-      return run_pipeline(g.ir(), target_profile("h200")).plan.steps.size();
+      return run_pipeline(ir_of(g), target_profile("h200")).plan.steps.size();
     };
     CHECK(steps(one) == 1);
     CHECK(steps(two) == 2);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/nest_campaign.hpp"
 #include "schedule/choosers/astitch_choices.hpp"
@@ -28,7 +29,7 @@ struct OnePhase {
 };
 
 OnePhase one_phase(const Graph& g, const char* profile = "h200") {
-  const Compiled made = run_pipeline(g.ir(), target_profile(profile), {});
+  const Compiled made = run_pipeline(ir_of(g), target_profile(profile), {});
   REQUIRE(made.partition.segments.size() == 1);
   REQUIRE(made.partition.segments[0].phases.size() == 1);
   return {made.graph, made.partition.segments[0]};

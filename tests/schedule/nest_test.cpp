@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule_support.hpp"
@@ -104,7 +105,7 @@ TEST_CASE("a schedule whose nest has other threads than its launch is refused", 
   Graph g("g");
   g.output("y", sum(g.input("x", f32, {300, 1000}), {1}));
   const Target target = target_profile("h200");
-  const Compiled made = run_pipeline(g.ir(), target);
+  const Compiled made = run_pipeline(ir_of(g), target);
   Schedule schedule = made.schedules.front();
   verify(made.graph, schedule, target);
   for (Split& split : schedule.kernels.front().nest.splits) {

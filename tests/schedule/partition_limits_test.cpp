@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/sanitized.hpp"
@@ -99,7 +100,7 @@ TEST_CASE("phases are one kernel only where it reads as many values as a kernel 
     options.partition.groups.max_inputs = most;
     options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
     options.partition.regional = false;  // one block would have all of it
-    const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+    const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), options);
     std::size_t phases = 0, inputs = 0;
     for (const schedule::Segment& segment : made.partition.segments) {
       phases = std::max(phases, segment.phases.size());
@@ -167,7 +168,7 @@ TEST_CASE("the text of a kernel stays small under movement of movement", "[parti
       x = concat(slices, 0);
     }
     g.output("y", x);
-    const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+    const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"));
     INFO(parts << " parts");
     CHECK(compiled.source.body.size() < 1'000'000);
   }

@@ -1,5 +1,6 @@
 // How graphs are cut: tests/golden/partition/*.txt show the graph and its segments.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "schedule/schedule_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -79,7 +80,7 @@ TEST_CASE("partition of outputs that are inputs, and of one value that is two ou
 TEST_CASE("partition of graphs without a single op, and of sources alone", "[partition]") {
   Graph g("nothing");
   g.output("x", g.input("x", f32, {4}));
-  CHECK(schedule::partition(g.ir()).segments.empty());
+  CHECK(schedule::partition(ir_of(g)).segments.empty());
   Graph sources("sources");
   const Dim B = sources.dim("B", {.min = 0, .max = 8});
   sources.output("one", sources.constant(f32, 1, {B}));

@@ -2,6 +2,7 @@
 // need. SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/devices.hpp"
@@ -37,7 +38,7 @@ std::size_t kernels(const Compiled& made) {
   return count;
 }
 
-Compiled made(const Graph& g) { return run_pipeline(g.ir(), target_profile("h200")); }
+Compiled made(const Graph& g) { return run_pipeline(ir_of(g), target_profile("h200")); }
 
 }  // namespace
 
@@ -57,7 +58,7 @@ TEST_CASE("slices that overlap are several uses", "[partition]") {
   g.output("products", matmul(exp(low), g.parameter("w", f32, {160, 8})));
   g.output("others", matmul(tanh(high), g.parameter("v", f32, {160, 8})));
   const Compiled cut =
-      run_pipeline(g.ir(), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
+      run_pipeline(ir_of(g), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
   bool stored = false;
   for (ir::NodeId id = 0; id < cut.graph.nodes.size(); ++id)
     stored = stored || (cut.graph[id].op == ir::Op::mul && cut.partition.stored[id]);
@@ -67,7 +68,7 @@ TEST_CASE("slices that overlap are several uses", "[partition]") {
   h.output("products", matmul(exp(slice(halves, 1, 0, 128)), h.parameter("w", f32, {128, 8})));
   h.output("others", matmul(tanh(slice(halves, 1, 128, 256)), h.parameter("v", f32, {128, 8})));
   const Compiled apart =
-      run_pipeline(h.ir(), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
+      run_pipeline(ir_of(h), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
   for (ir::NodeId id = 0; id < apart.graph.nodes.size(); ++id)
     CHECK_FALSE((apart.graph[id].op == ir::Op::mul && apart.partition.stored[id]));
 }
@@ -77,7 +78,7 @@ TEST_CASE("two directions of a recurrent layer take one kernel per step", "[part
   Graph g("both_ways");
   std::vector<Tensor> x, forward, backward(steps);
   for (int t = 0; t < steps; ++t) x.push_back(g.input("x" + std::to_string(t), f32, {4, 16}));
-  const auto zero = [&] { return g.input("zero" + std::to_string(g.ir().nodes.size()), f32, {4, 32}); };
+  const auto zero = [&] { return g.input("zero" + std::to_string(ir_of(g).nodes.size()), f32, {4, 32}); };
   State there{zero(), zero()}, back{zero(), zero()};
   for (int t = 0; t < steps; ++t) {
     there = lstm_cell(g, x[static_cast<std::size_t>(t)], there, "f" + std::to_string(t));
@@ -102,6 +103,6 @@ TEST_CASE("slices of a value that other kernels read are read where the value is
     state = tanh(matmul(state, g.parameter("u" + std::to_string(t), f32, {32, 32}))) * part + state;
   }
   g.output("y", state);
-  const Compiled whole = run_pipeline(g.ir(), target_profile("h200"), {.partition = {.regional = false}});
+  const Compiled whole = run_pipeline(ir_of(g), target_profile("h200"), {.partition = {.regional = false}});
   for (const schedule::Segment& segment : whole.partition.segments) CHECK(segment.results.size() == 1);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/devices.hpp"
@@ -29,7 +30,7 @@ std::size_t count_of(std::string_view text, std::string_view what) {
 
 /// Counts in the texts of kernels that compute one element per thread.
 Counted counted(const Graph& g, std::string_view op) {
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"),
+  const Compiled compiled = run_pipeline(ir_of(g), target_profile("h200"),
                                          {.partition = {.regional = false}});  // a kernel per segment
   const std::string texts = compiled.source.text();
   Counted result;

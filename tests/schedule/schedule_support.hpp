@@ -6,6 +6,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "ir/text/print.hpp"
 #include "passes/common_subexpressions.hpp"
 #include "passes/dead_code.hpp"
@@ -18,7 +19,7 @@ namespace fuse::test {
 
 /// The graph after the passes; its text names no line, so that goldens do not change with the tests.
 inline ir::Graph prepared(const Graph& graph) {
-  ir::Graph result = ir::dead_code(ir::common_subexpressions(ir::dead_code(graph.ir())));
+  ir::Graph result = ir::dead_code(ir::common_subexpressions(ir::dead_code(ir_of(graph))));
   for (ir::Node& node : result.nodes) node.location = 0;
   for (ir::Scope& scope : result.scopes) scope.location = 0;
   return result;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/access.hpp"
 #include "ir/builder/builder.hpp"
 #include "schedule/schedule_support.hpp"
 
@@ -278,7 +279,7 @@ TEST_CASE("views: GEMMs read a value that has memory of its own after all as it 
     views.gemms[gemms.back()] = {.a = schedule::OperandLayout{}, .b = schedule::OperandLayout{}};
   }
   for (const Tensor& each : {part, other}) views.of[detail::Builder::node(each)];
-  views.drop(g.ir(), detail::Builder::node(part));
+  views.drop(ir_of(g), detail::Builder::node(part));
   CHECK(views.of.size() == 1);
   CHECK(views.of.contains(detail::Builder::node(other)));
   std::string kept;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "target/target.hpp"
@@ -42,7 +43,7 @@ TEST_CASE("with a search no other number of inputs is better by the cost model",
     PipelineOptions options;
     options.partition.search = search;
     options.partition.groups.max_inputs = max_inputs;
-    return run_pipeline(graph.ir(), target_profile("h200"), options);
+    return run_pipeline(ir_of(graph), target_profile("h200"), options);
   };
   const auto seconds = [](const Compiled& stages) {
     double all = 0;

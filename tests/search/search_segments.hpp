@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/nest_segments.hpp"
 
@@ -23,7 +24,7 @@ struct SearchedKernel {
 inline std::vector<SearchedKernel> kernels_of(const std::string& name, const Graph& g, const char* profile) {
   std::vector<SearchedKernel> kernels;
   const Target target = target_profile(profile);
-  const Compiled made = run_pipeline(g.ir(), target, {});
+  const Compiled made = run_pipeline(ir_of(g), target, {});
   for (const schedule::Segment& segment : made.partition.segments) {
     if (segment.kind != schedule::Segment::Kind::kernel) continue;
     kernels.push_back(

@@ -4,6 +4,7 @@
 
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "target/target.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 /// The elements that all ops of the graph read of its first input.
 Dim read_of_first(const Graph& graph) {
-  const ir::Graph& ir = graph.ir();
+  const ir::Graph& ir = ir_of(graph);
   std::vector<ir::NodeId> nodes;
   for (ir::NodeId id = 0; id < ir.nodes.size(); ++id) {
     if (!ir::info(ir[id].op).has(ir::Trait::source)) nodes.push_back(id);
@@ -84,7 +85,7 @@ TEST_CASE("a step that reads a slice costs what the slice takes", "[schedule][em
   g.output("y", exp(slice(x, 0, 0, 16)));
   const Device device = Device::emulated({.optimization = 0});
   const Executable executable = compile(g, device);
-  const auto& work = std::get<schedule::KernelStep>(executable.stages().plan.steps.at(0).work);
+  const auto& work = std::get<schedule::KernelStep>(stages_of(executable).plan.steps.at(0).work);
   CHECK(work.touched == std::vector<Dim>{16 * 256 * 4, 16 * 256 * 4});
   // All of it would take 14 us on an H200, in 64 MB at 4.8 TB/s.
   CHECK(executable.prepare().predicted().seconds < 4e-6);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/choosers/model_choices.hpp"
@@ -113,8 +115,8 @@ TEST_CASE("element-wise phases that read windows of each other are one kernel", 
       const Compiled made = compiled(g, profile);
       REQUIRE(is_tiled(made));
       CHECK(made.plan.steps.size() == 1);
-      CHECK(made.schedules[0].segment.results.size() == g.ir().outputs.size());
-      CHECK(compiled(g, profile, {.layers = 2}).plan.steps.size() > 1);
+      CHECK(made.schedules[0].segment.results.size() == ir_of(g).outputs.size());
+      CHECK(compiled(g, profile, {.experiments = experiments({.layers = 2})}).plan.steps.size() > 1);
     }
   }
 }
@@ -184,7 +186,7 @@ TEST_CASE("a kernel of halo tiles with symbolic dims is right for any of them", 
 
 TEST_CASE("windows are what is needed of each phase around a tile", "[schedule]") {
   const auto windows = [](const Graph& g) -> std::vector<Windows> {
-    const Compiled made = compiled(g, "h200", {.layers = 2});
+    const Compiled made = compiled(g, "h200", {.experiments = experiments({.layers = 2})});
     std::vector<Phase> phases;
     std::vector<ir::NodeId> results;
     for (const Segment& segment : made.partition.segments) phases.push_back(segment.phases.at(0));
@@ -230,7 +232,7 @@ TEST_CASE("a tile that its kernel cannot have is refused by name", "[schedule]")
   CHECK(says([](KernelChoices& c) { c.tile = {1 << 11, 1 << 11}; }, "more than 1048576 elements"));
   CHECK(says([](KernelChoices& c) { c.tile = {256, 256}; }, "bytes of shared memory"));
   CHECK(says([](KernelChoices& c) { c.phases[1].splits = in_turns(c.phases[1].splits, 4); }, "needs r:grid"));
-  const Compiled apart = compiled(blur(64, 64), "h200", {.layers = 2});
+  const Compiled apart = compiled(blur(64, 64), "h200", {.experiments = experiments({.layers = 2})});
   KernelChoices tiled = apart.schedules.at(0).choices;
   tiled.tile = {8, 8};
   CHECK_FALSE(

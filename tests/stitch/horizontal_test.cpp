@@ -4,6 +4,8 @@
 #include <fuse/fuse.hpp>
 #include <map>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/devices.hpp"
 
@@ -32,7 +34,7 @@ std::size_t launches(const Compiled& made) {
   return count;
 }
 
-const CompileOptions apart = {.layers = 2};
+const CompileOptions apart = {.experiments = experiments({.layers = 2})};
 
 }  // namespace
 
@@ -148,10 +150,10 @@ TEST_CASE("steps of one level alone become one, so that no chain of steps gets l
   g.output("b", b);
   PipelineOptions options;
   options.merge_gemms = false;
-  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), options);
   CHECK(launches(made) == 4);
   options.partition.groups.layers = 3;
-  CHECK(launches(run_pipeline(g.ir(), target_profile("h200"), options)) == 8);
+  CHECK(launches(run_pipeline(ir_of(g), target_profile("h200"), options)) == 8);
 }
 
 TEST_CASE("what reads the other's result, is long, or makes columns beside rows stays apart", "[stitch]") {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/access.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/online_softmax.hpp"
@@ -113,7 +114,7 @@ TEST_CASE("online sums answer right, checked, by every usual nest and in any ord
       const fuzz::Outcome result = outcome(
           *g, {.profile = "h200", .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0},
           choices);
-      INFO(g->ir().name << " " << choices.to_string() << ": " << result.text);
+      INFO(ir_of(*g).name << " " << choices.to_string() << ": " << result.text);
       CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
     }
   }

@@ -4,6 +4,8 @@
 #include <functional>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "ir/graph/costly_ops.hpp"
 #include "kernel/kernel_support.hpp"
@@ -108,8 +110,8 @@ TEST_CASE("phases whose values stay in their slice are one kernel", "[stitch][sc
       CHECK(made.schedules[0].kernels[0].role == schedule::KernelSchedule::Role::regional);
       // What nothing else reads is in no memory but the block's.
       for (const ir::NodeId result : made.schedules[0].segment.results) CHECK(made.partition.stored[result]);
-      CHECK(made.schedules[0].segment.results.size() == g.ir().outputs.size());
-      CHECK(compiled(g, profile, {.layers = 2}).plan.steps.size() > 1);
+      CHECK(made.schedules[0].segment.results.size() == ir_of(g).outputs.size());
+      CHECK(compiled(g, profile, {.experiments = experiments({.layers = 2})}).plan.steps.size() > 1);
     }
   }
 }
@@ -230,7 +232,7 @@ TEST_CASE("choices for a regional kernel divide its slices, and its blocks wait 
   CHECK(says([](schedule::KernelChoices& c) { c.blocks = 4; }, "wait for each other"));
   CHECK(says([](schedule::KernelChoices& c) { c.phases[0].set('c', schedule::Level::grid, 2); },
              "several launches"));
-  const Compiled beside = compiled(gated(), "h200", {.layers = 2});
+  const Compiled beside = compiled(gated(), "h200", {.experiments = experiments({.layers = 2})});
   schedule::KernelChoices sliced = beside.schedules.at(0).choices;
   sliced.slices = 2;
   CHECK_FALSE(schedule::misfit(beside.graph, beside.partition.segments.at(0), sliced, target_profile("h200"))
@@ -239,7 +241,7 @@ TEST_CASE("choices for a regional kernel divide its slices, and its blocks wait 
 
 TEST_CASE("slices are the outer dims that all phases keep in place", "[stitch][schedule]") {
   const auto count = [](const Graph& g) {
-    const Compiled made = compiled(g, "h200", {.layers = 2});
+    const Compiled made = compiled(g, "h200", {.experiments = experiments({.layers = 2})});
     std::vector<schedule::Phase> phases;
     for (const schedule::Segment& segment : made.partition.segments) phases.push_back(segment.phases.at(0));
     const std::optional<schedule::Slices> slices = schedule::slices_of(made.graph, phases);

@@ -2,6 +2,7 @@
 // in each row. SPDX-License-Identifier: Apache-2.0
 #include "schedule/mapping/row_to_row.hpp"
 
+#include "base/access.hpp"
 #include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
@@ -32,7 +33,7 @@ Graph norm(DType dtype, std::int64_t rows, const Dim& length) {
 std::string kernel_of(const Graph& g, const Choices& choices) {
   PipelineOptions options;
   options.choose = chooses(choices);
-  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), options);
   REQUIRE(made.kernels.size() == 1);
   return print(made.kernels[0]);
 }
@@ -49,7 +50,7 @@ void check(const Graph& g, const Choices& choices, const DimValues& dims = {}) {
   if (!dims.empty()) cases.back().program.bindings = {dims};
   fuzz::Batch batch(std::move(cases), {}, chooses(choices));
   const fuzz::Outcome outcome = batch.run(0);
-  INFO(g.ir().name << " {" << choices.to_string() << "}: " << outcome.text);
+  INFO(ir_of(g).name << " {" << choices.to_string() << "}: " << outcome.text);
   CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
 }
 

@@ -1,6 +1,7 @@
 // Graphs whose rows have no known length, and how they run. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/access.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -21,7 +22,8 @@ inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
   const Executable executable = compile(g, device, {.versions = 1});
   Session session(executable, {{"N", n}});
   const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
-  const runtime::PlanTraffic traffic = runtime::traffic_of(executable.stages(), g.ir(), {{"N", n}}, counts);
+  const runtime::PlanTraffic traffic =
+      runtime::traffic_of(stages_of(executable), ir_of(g), {{"N", n}}, counts);
   return static_cast<double>(traffic.large_values.load) / static_cast<double>(300 * n * 4);
 }
 
@@ -47,7 +49,7 @@ inline void check_ways(const Graph& g, const std::vector<schedule::Choices>& way
     const fuzz::RunOptions options{
         .profile = profile, .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
     const fuzz::Outcome result = outcome(g, options, way);
-    INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
+    INFO(ir_of(g).name << " " << way.to_string() << ": " << result.text);
     CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
   }
 }

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"
@@ -29,7 +31,7 @@ Graph normalised(std::int64_t rows, std::int64_t columns) {
 Compiled chosen(const Graph& g, const char* profile, const Choices& choices) {
   PipelineOptions options;
   options.choose = chooses(choices);
-  return run_pipeline(g.ir(), target_profile(profile), options);
+  return run_pipeline(ir_of(g), target_profile(profile), options);
 }
 
 std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
@@ -160,7 +162,7 @@ TEST_CASE("without any one of its barriers a kernel of split rows or of phases f
   const Tensor x = phases.input("x", f32, {50, 40});
   phases.output("y", sum(x / sum(x, {0}, {.keep_dims = true}), {1}));
   CHECK(check_barriers(normalised(5, 9000), "tiny3", {}) >= 2);
-  CHECK(check_barriers(phases, "tiny3", {.stitch = Stitch::no_merge}) >= 2);
+  CHECK(check_barriers(phases, "tiny3", {.experiments = experiments({.stitch = Stitch::no_merge})}) >= 2);
 }
 
 TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitch][cluster]") {
@@ -233,7 +235,8 @@ TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipelin
     g.output(std::string(name) + "_y", sum(x / sum(x, {0}, {.keep_dims = true}), {1}));
   }
   // With layer 3 they would be one group, and one kernel.
-  const Compiled both = compiled(g, "h200", {.layers = 2, .stitch = Stitch::no_merge});
+  const Compiled both =
+      compiled(g, "h200", {.experiments = experiments({.layers = 2, .stitch = Stitch::no_merge})});
   REQUIRE(both.schedules.size() == 2);
   CHECK(both.first_kernel[0] == both.first_kernel[1]);
   CHECK(both.schedules[0].phases[0].computes.root != both.schedules[1].phases[0].computes.root);

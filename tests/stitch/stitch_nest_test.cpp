@@ -1,5 +1,6 @@
 // Kernels by loops that no usual nest has: they answer right whatever the threads' order, and blocks that
 // share rows combine them in one order however they meet. SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "fuzz/nest_campaign.hpp"
 #include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"
@@ -31,7 +32,7 @@ runtime::Values answers(const Graph& g, const Choices& choices) {
   runtime::Values values;
   const fuzz::Outcome outcome =
       batch.run(0, [&](const fuzz::Observed& observed) { values = observed.results; });
-  INFO(g.ir().name << " {" << choices.to_string() << "}: " << outcome.text);
+  INFO(ir_of(g).name << " {" << choices.to_string() << "}: " << outcome.text);
   CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
   return values;
 }
@@ -101,7 +102,7 @@ TEST_CASE("nests: a thread of neighbouring columns loads them at once", "[stitch
     options.choose = [](const ir::Graph&, const schedule::Segment&, const Target&) {
       return schedule::KernelChoices{{loops("r:grid c:serial c:warp4 r:lane32 r:vector4")}};
     };
-    const Compiled made = run_pipeline(phase.graph.ir(), target_profile("h200"), options);
+    const Compiled made = run_pipeline(ir_of(phase.graph), target_profile("h200"), options);
     REQUIRE(made.kernels.size() == 1);
     const std::string text = print(made.kernels[0]);
     CHECK(text.find("vector_load x_v = x[") != std::string::npos);
@@ -148,7 +149,7 @@ TEST_CASE("nests: accumulators are a part of a vector, and of rows that are redu
       choices.accumulators = accumulators;
       return schedule::KernelChoices{{choices}};
     };
-    return print(run_pipeline(g.ir(), target_profile("h200"), options).kernels.at(0));
+    return print(run_pipeline(ir_of(g), target_profile("h200"), options).kernels.at(0));
   };
   const std::string two = made(rows, "r:grid c:serial c:warp2 c:lane32 c:vector4", 2);
   CHECK(two.find("row_acc: local f32[2]") != std::string::npos);

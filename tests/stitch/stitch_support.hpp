@@ -1,6 +1,8 @@
 // What the tests of stitched kernels share. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/traffic.hpp"
 #include "support/catch.hpp"
@@ -11,7 +13,7 @@ namespace fuse::test {
 /// By one way to run for all dims: of it the tests say what it is.
 inline Compiled compiled(const Graph& graph, const char* profile, CompileOptions options = {}) {
   options.versions = 1;
-  return run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+  return run_pipeline(ir_of(graph), target_profile(profile), pipeline_options(options));
 }
 
 /// Why an H200 cannot run the plan's first kernel by its choices after `change`; empty if it can.
@@ -28,7 +30,7 @@ inline runtime::Traffic large_traffic(const Graph& graph) {
   const Executable executable = compile(graph, device);
   Session session(executable);
   const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
-  return runtime::traffic_of(executable.stages(), graph.ir(), {}, counts).large_values;
+  return runtime::traffic_of(stages_of(executable), ir_of(graph), {}, counts).large_values;
 }
 
 /// Checks that without any one of their barriers the kernels that run fault. How many barriers there are.
@@ -42,7 +44,7 @@ inline int check_barriers(const Graph& graph, const char* profile, const Compile
       if (!line.barrier) continue;
       CompileOptions without = options;
       without.versions = 1;
-      without.fault = "barrier." + std::to_string(barrier++);
+      change_experiments(without).fault = "barrier." + std::to_string(barrier++);
       if (uses[k] == 0) continue;  // parts of a kernel that the device has slots for
       ++planted;
       INFO("line " << line.line << " of " << whole.source.kernels[k].name);

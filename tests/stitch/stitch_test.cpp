@@ -1,6 +1,8 @@
 // Stitching: which graphs become one kernel, and what it answers. SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/sanitized.hpp"
@@ -12,7 +14,8 @@ using namespace fuse::test;  // NOLINT
 namespace {
 
 std::size_t kernels_of(const Graph& graph, const char* profile, Stitch stitch = Stitch::full) {
-  const std::vector<std::size_t> uses = kernel_uses(compiled(graph, profile, {.stitch = stitch}));
+  const std::vector<std::size_t> uses =
+      kernel_uses(compiled(graph, profile, {.experiments = experiments({.stitch = stitch})}));
   return std::accumulate(uses.begin(), uses.end(), std::size_t{0});
 }
 
@@ -83,6 +86,6 @@ TEST_CASE("both parts of a concat may be one total, whose other dim is 1 long", 
   g.output("y", slice(concat({most, most}, 1), 1, 0, 2, 2));
   PipelineOptions options;
   options.graph_passes = 0;  // which would take the concat away
-  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), options);
   CHECK(made.kernels.size() == 1);
 }

@@ -1,5 +1,6 @@
 // Rows of a length that is known late: kernels test whether vectors divide it, and walk one element at a time
 // where they do not. SPDX-License-Identifier: Apache-2.0
+#include "base/access.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/vector_width.hpp"
 #include "stitch/rows_of_any_length.hpp"
@@ -41,8 +42,8 @@ void check_lengths(const Graph& g, const Choices& choices, const char* profile) 
   fuzz::Batch batch(std::move(cases), {}, chooses(choices));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const fuzz::Outcome outcome = batch.run(i);
-    INFO(g.ir().name << " {" << choices.to_string() << "} on " << profile << ", case " << i << ": "
-                     << outcome.text);
+    INFO(ir_of(g).name << " {" << choices.to_string() << "} on " << profile << ", case " << i << ": "
+                       << outcome.text);
     CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
   }
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/traffic.hpp"
 #include "schedule/nest/usual_nests.hpp"
@@ -36,7 +37,7 @@ Graph normalised(const Dim& rows, std::int64_t columns, DType dtype, Graph g = G
 }
 
 Choices defaults(const Graph& g, const char* profile = "h200") {
-  return run_pipeline(g.ir(), target_profile(profile), {}).schedules.at(0).phases[0].choices;
+  return run_pipeline(ir_of(g), target_profile(profile), {}).schedules.at(0).phases[0].choices;
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ TEST_CASE("the widest vector is 16 bytes of the largest value that is walked", "
     const Dim n = g.dim("N", {.min = 1, .max = 4096, .hint = 512}), m = g.dim("M", {.min = 1, .max = 64});
     assume(g, n, m);
     g.output("y", abs(g.input("x", f32, {64, n})));
-    const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
+    const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), {});
     const schedule::Phase& phase = made.partition.segments.at(0).phases.at(0);
     int known = schedule::widest_vector(made.graph, phase);  // without a test
     while (!symbols_to_test(made.graph, phase, known).empty()) known /= 2;
@@ -204,7 +205,7 @@ TEST_CASE("a symbol that is known to be a multiple is one in every index", "[sti
   const Tensor x = g.input("x", bf16, {300, n});
   g.output("y", convert(softmax(convert(x, f32)), bf16));
   g.output("part", slice(x, 1, 16, n) * 2);
-  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), {});
   for (const schedule::Schedule& each : made.schedules)
     CHECK(schedule::widest_vector(made.graph, each.phases[0].computes) == 8);
   for (const schedule::Step& step : made.plan.steps) {
@@ -217,7 +218,7 @@ TEST_CASE("a symbol that is known to be a multiple is one in every index", "[sti
   Session session(executable, {{"N", 2000}});
   const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
   const runtime::Traffic traffic =
-      runtime::traffic_of(executable.stages(), g.ir(), {{"N", 2000}}, counts).large_values;
+      runtime::traffic_of(stages_of(executable), ir_of(g), {{"N", 2000}}, counts).large_values;
   CHECK(traffic.sectors() == traffic.requested());
   for (std::int64_t size : {24, 32, 2008}) {
     fuzz::Case one = case_of(g, {.profile = "tiny3", .checked = true, .threads = 2, .shuffle_seed = 3});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "runtime/device/backend.hpp"
 #include "tensors/random_fill.hpp"
 
@@ -22,9 +23,9 @@ inline std::vector<runtime::KernelCounts> counted_run(const Executable& executab
   }
   session.pack();
   const Device device = executable.device();
-  device.backend()->reset_counts();
+  backend_of(device)->reset_counts();
   session.run();
-  return device.backend()->counts();
+  return backend_of(device)->counts();
 }
 
 /// The bytes of each output of such a run.

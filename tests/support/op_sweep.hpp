@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "eval/bounds/error_bound.hpp"
 #include "eval/evaluate.hpp"
 #include "ir/builder/builder.hpp"
@@ -104,8 +105,8 @@ class OpSweep {
     for (const auto& [name, tensor] : inputs_) session.set(name, tensor.data);
     session.run();
     const auto of = [&](std::string_view symbol) { return dims.find(symbol)->second; };
-    const auto exact = runtime::evaluate(graph_.ir(), inputs_, of, runtime::Precision::exact);
-    const auto same = runtime::evaluate(graph_.ir(), inputs_, of, runtime::Precision::same_type);
+    const auto exact = runtime::evaluate(ir_of(graph_), inputs_, of, runtime::Precision::exact);
+    const auto same = runtime::evaluate(ir_of(graph_), inputs_, of, runtime::Precision::same_type);
     for (const Check& check : checks_) {
       const bool integral = !is_floating(check.dtype);
       const HostTensor expected = (integral ? same : exact).outputs.at(check.name).to_host(check.dtype);

@@ -1,13 +1,14 @@
 // Graphs of the list as cases for the oracle of generated programs. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/access.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "support/stitch_graphs.hpp"
 
 namespace fuse::test {
 
 inline fuzz::Case case_of(const Graph& graph, const fuzz::RunOptions& options) {
-  fuzz::Program program{.graph = graph.ir(), .inputs = {}, .inputs_seed = 11, .bindings = {{}}};
+  fuzz::Program program{.graph = ir_of(graph), .inputs = {}, .inputs_seed = 11, .bindings = {{}}};
   double classes = 0;
   for (const ir::Node& node : program.graph.nodes) {
     const auto* name = std::get_if<ir::NameAttr>(&node.attr);

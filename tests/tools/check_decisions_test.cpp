@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "fusec/values/check.hpp"
 #include "support/catch.hpp"
 #include "tensors/random_fill.hpp"
@@ -29,7 +30,7 @@ fusec::Verdict checked(const Graph& graph, const runtime::HostTensor& x, const s
                        const runtime::HostTensor& got) {
   runtime::Values values;
   values.emplace("x", x);
-  return fusec::OutputChecker(graph.ir(), values, without_dims).check(output, got);
+  return fusec::OutputChecker(ir_of(graph), values, without_dims).check(output, got);
 }
 
 /// Rows of one value each, and their distance from their mean, which is 0 but for rounding.

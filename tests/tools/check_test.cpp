@@ -5,6 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
+#include "base/access.hpp"
 #include "eval/bounds/error_bound.hpp"
 #include "eval/evaluate.hpp"
 #include "support/catch.hpp"
@@ -51,15 +52,15 @@ TEST_CASE("check: sums in another order are right, whatever one evaluation errs 
     const float got = backwards(x);
     values.emplace("x", std::move(x));
     const auto errs = [&](double y) {
-      const auto exact = evaluate(graph.ir(), values, no_dims, runtime::Precision::exact);
+      const auto exact = evaluate(ir_of(graph), values, no_dims, runtime::Precision::exact);
       return std::fabs(y - exact.outputs.at("y").get(0));
     };
-    const auto same = evaluate(graph.ir(), values, no_dims, runtime::Precision::same_type);
+    const auto same = evaluate(ir_of(graph), values, no_dims, runtime::Precision::same_type);
     const double beyond_ulps = 4 * static_cast<double>(got) * 0x1p-23;
     const double error = errs(static_cast<double>(got));
     accused_by_one += error > 4 * errs(same.outputs.at("y").get(0)) && error > beyond_ulps;
 
-    fusec::OutputChecker checker(graph.ir(), values, no_dims);
+    fusec::OutputChecker checker(ir_of(graph), values, no_dims);
     const fusec::Verdict right = checker.check("y", scalar(got));
     INFO(right.text);
     CHECK(right.ok);
@@ -88,7 +89,7 @@ TEST_CASE("check: f64 sums in another order are right, an element that is 300 ul
     }
     runtime::Values values;
     values.emplace("x", std::move(x));
-    fusec::OutputChecker checker(g.ir(), values, no_dims);
+    fusec::OutputChecker checker(ir_of(g), values, no_dims);
     const fusec::Verdict right = checker.check("y", y);
     INFO(right.text);
     CHECK(right.ok);
@@ -111,7 +112,7 @@ TEST_CASE("check: a small element is judged by its own size", "[fusec]") {
     y.set(i, static_cast<double>(std::exp(elements[i])));
   }
   values.emplace("x", std::move(x));
-  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  fusec::OutputChecker checker(ir_of(g), values, no_dims);
   CHECK(checker.check("y", y).ok);
   y.set(0, 2 * y.get(0));  // which is less than what the largest element may be off
   CHECK(!checker.check("y", y).ok);
@@ -127,7 +128,7 @@ TEST_CASE("check: what a rounding decides may be what any right device decides",
   auto x = runtime::HostTensor::make(f64, {10});
   for (std::int64_t i = 0; i < 10; ++i) x.set(i, 0.1);
   values.emplace("x", std::move(x));
-  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  fusec::OutputChecker checker(ir_of(g), values, no_dims);
   auto whole = runtime::HostTensor::make(i64, {});
   auto real = runtime::HostTensor::make(f64, {});
   for (const int answer : {0, 1}) {
@@ -157,7 +158,7 @@ TEST_CASE("check: it evaluates in more ways only as far as the result needs it",
   values.emplace("x", tensor);
   const auto steps = [&](const Graph& graph, const std::string& output, double value, bool right) {
     std::vector<std::string> told;
-    fusec::OutputChecker checker(graph.ir(), values, no_dims,
+    fusec::OutputChecker checker(ir_of(graph), values, no_dims,
                                  [&](std::string what) { told.push_back(std::move(what)); });
     auto got = runtime::HostTensor::make(f32, {});
     got.set(0, value);
@@ -198,7 +199,7 @@ TEST_CASE("check: a result that tells little is called what it is", "[fusec]") {
   auto input = runtime::HostTensor::make(f32, {4});
   for (std::int64_t i = 0; i < 4; ++i) input.set(i, static_cast<double>(-1 - i));
   values.emplace("x", input);
-  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  fusec::OutputChecker checker(ir_of(g), values, no_dims);
   const auto text = [&](const char* name, auto value) {
     auto y = runtime::HostTensor::make(f32, {4});
     for (std::int64_t i = 0; i < 4; ++i) y.set(i, value(i));
@@ -224,7 +225,7 @@ TEST_CASE("check: whole numbers stay, integers and infinities have to be equal",
   const double elements[] = {0, 1, 2, 3};
   for (std::int64_t i = 0; i < 4; ++i) tensor.set(i, elements[i]);
   values.emplace("x", tensor);
-  fusec::OutputChecker checker(graph.ir(), values, no_dims);
+  fusec::OutputChecker checker(ir_of(graph), values, no_dims);
 
   CHECK(checker.check("floor", tensor).ok);
   auto off = tensor;

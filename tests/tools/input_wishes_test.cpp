@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fuse/fuse.hpp>
 
+#include "base/access.hpp"
 #include "fusec/values/inputs.hpp"
 #include "support/catch.hpp"
 
@@ -21,7 +22,7 @@ TEST_CASE("inputs: what a logarithm, a root, a power or a divisor reaches is pos
   g.output("norm", rsqrt(mean(squared * squared)));
   g.output("whole", convert(plain, i32) / divisor);
 
-  const fusec::Inputs inputs = fusec::make_inputs(g.ir(), {}, {}, 3);
+  const fusec::Inputs inputs = fusec::make_inputs(ir_of(g), {}, {}, 3);
   for (const auto& [name, tensor] : inputs.values) {
     INFO(name);
     bool positive = true;

@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "runtime/device/backend.hpp"
@@ -54,19 +55,19 @@ Graph two_products() {
 
 /// Build 1 runs where B is at most 4; `merged`: whether builds merge their GEMMs.
 CompiledBuilds two_builds(const Graph& g, const Target& target, std::array<bool, 2> merged) {
-  const DimRelation few = at_most(g.ir().nodes[0].type.dims[0], 4);
+  const DimRelation few = at_most(ir_of(g).nodes[0].type.dims[0], 4);
   CompiledBuilds builds;
   builds.regions.table = {.tests = {{few, {true, 1}, {true, 0}}}, .versions = 2};
   builds.regions.each = {{}, {.conditions = {few}}};
   for (std::size_t i = 0; i < 2; ++i) {
-    const ir::Graph graph = i == 0 ? g.ir() : schedule::graph_of(g.ir(), builds.regions.each[1]);
+    const ir::Graph graph = i == 0 ? ir_of(g) : schedule::graph_of(ir_of(g), builds.regions.each[1]);
     builds.each.push_back(run_pipeline(graph, target, {.merge_gemms = merged[i]}));
   }
   return builds;
 }
 
 Executable executable_of(const Graph& g, CompiledBuilds builds, const Device& device) {
-  return runtime::make_executable(std::make_shared<const ir::Graph>(g.ir()), std::move(builds), device);
+  return runtime::make_executable(std::make_shared<const ir::Graph>(ir_of(g)), std::move(builds), device);
 }
 
 std::uint32_t build_at(const schedule::Versions& regions, const DimValues& dims) {
@@ -83,9 +84,9 @@ TEST_CASE("builds: rows of one element have a cut of their own", "[versions][bui
   g.output("y", softmax(g.input("x", f32, {m, n})));
   const Target target = target_profile("h200");
   PipelineOptions options;
-  CHECK(build_regions(g.ir(), target, options).each.size() == 1);  // they were not asked for
+  CHECK(build_regions(ir_of(g), target, options).each.size() == 1);  // they were not asked for
   options.builds = {.most = 4, .price = 0.3};
-  const CompiledBuilds made = run_builds(g.ir(), target, options);
+  const CompiledBuilds made = run_builds(ir_of(g), target, options);
   REQUIRE(made.each.size() == 2);
   CHECK(made.regions.each[0].conditions.empty());
   CHECK(made.regions.each[0].share + made.regions.each[1].share == 1);
@@ -108,18 +109,18 @@ TEST_CASE("builds: the declared hints have build 0, and other choosers one build
   const Graph g = attention();
   const Target target = target_profile("h200");
   PipelineOptions options{.builds = {.most = 4, .price = 0}};
-  const schedule::Versions regions = build_regions(g.ir(), target, options);
+  const schedule::Versions regions = build_regions(ir_of(g), target, options);
   CHECK(regions.each.size() >= 2);
   CHECK(build_at(regions, {{"B", 8}, {"T", 128}}) == 0);
   double share = 0;
   for (const schedule::Version& region : regions.each) share += region.share;
   CHECK(std::abs(share - 1) < 1e-9);
-  CHECK(build_regions(g.ir(), target_profile("x86-64-v3"), options).each.size() == 1);
+  CHECK(build_regions(ir_of(g), target_profile("x86-64-v3"), options).each.size() == 1);
   options.record = true;
-  CHECK(build_regions(g.ir(), target, options).each.size() == 1);
+  CHECK(build_regions(ir_of(g), target, options).each.size() == 1);
   options.record = false;
   options.graph_passes = 3;
-  CHECK(build_regions(g.ir(), target, options).each.size() == 1);
+  CHECK(build_regions(ir_of(g), target, options).each.size() == 1);
 }
 
 TEST_CASE("builds: hints in the middle of a range do not cut a region in two", "[versions][builds]") {
@@ -127,7 +128,7 @@ TEST_CASE("builds: hints in the middle of a range do not cut a region in two", "
   const Dim b = g.dim("B", {.min = 1, .max = 256}), n = g.dim("N", {.min = 1, .max = 256, .hint = 1});
   g.output("y", softmax(g.input("x", f32, {b, n})));
   const schedule::Versions regions =
-      build_regions(g.ir(), target_profile("h200"), {.builds = {.most = 4, .price = 0}});
+      build_regions(ir_of(g), target_profile("h200"), {.builds = {.most = 4, .price = 0}});
   for (const schedule::Version& region : regions.each) {
     for (const DimRelation& condition : region.conditions) {
       CAPTURE(condition.to_string());
@@ -143,7 +144,7 @@ TEST_CASE("builds: all dims of the example graphs have one, whose conditions hol
     const Graph g = Graph::load(entry.path());
     const Target target = target_profile("h200");
     const auto regions_on = [&](int threads) {
-      return build_regions(g.ir(), target, {.builds = {.most = 8, .price = 0}, .threads = threads});
+      return build_regions(ir_of(g), target, {.builds = {.most = 8, .price = 0}, .threads = threads});
     };
     const schedule::Versions regions = regions_on(1);
     CHECK(schedule::to_string(regions_on(3).table) == schedule::to_string(regions.table));
@@ -154,7 +155,7 @@ TEST_CASE("builds: all dims of the example graphs have one, whose conditions hol
     std::set<std::int64_t> edges{0, 1, 2, 3, 1 << 20};
     for (const schedule::VersionTable::Test& test : regions.table.tests)
       for (const std::int64_t step : {-1, 0, 1}) edges.insert(test.relation.right.constant() + step);
-    const std::vector<ir::Symbol>& symbols = g.ir().symbols;
+    const std::vector<ir::Symbol>& symbols = ir_of(g).symbols;
     for (const std::int64_t a : edges) {
       for (const std::int64_t b : edges) {
         DimValues dims;
@@ -189,7 +190,7 @@ TEST_CASE("builds: attention of any shape", "[versions][builds][emulated]") {
 TEST_CASE("builds: one packed memory serves all of them", "[versions][builds][emulated]") {
   const Graph g = two_products();
   const Device device = Device::emulated({.profile = "h200", .checked = true, .optimization = 0});
-  const Target& target = device.backend()->target();
+  const Target& target = backend_of(device)->target();
   const Executable reference = compile(g, Device::reference());
   for (const std::array<bool, 2> merged : {std::array{true, false}, {false, true}, {true, true}}) {
     const Executable made = executable_of(g, two_builds(g, target, merged), device);
@@ -200,7 +201,7 @@ TEST_CASE("builds: one packed memory serves all of them", "[versions][builds][em
       const Executable alone = executable_of(g, two_builds(g, target, {true, true}), device);
       CHECK(alone.prepare({{"B", 3}}).packed_bytes() == few.packed_bytes());
       const Executable one =
-          runtime::make_executable(g.ir(), run_pipeline(g.ir(), target, {.merge_gemms = true}), device);
+          runtime::make_executable(ir_of(g), run_pipeline(ir_of(g), target, {.merge_gemms = true}), device);
       CHECK(one.prepare({{"B", 3}}).packed_bytes() == few.packed_bytes());
     }
     // What one build alone reads is not given back after pack.
@@ -254,7 +255,8 @@ TEST_CASE("builds: a saved plan has all of them, and a damaged one is refused",
           "[versions][builds][emulated]") {
   const Graph g = two_products();
   const Device device = Device::emulated({.profile = "h200", .optimization = 0});
-  const Executable made = executable_of(g, two_builds(g, device.backend()->target(), {true, false}), device);
+  const Executable made =
+      executable_of(g, two_builds(g, backend_of(device)->target(), {true, false}), device);
   const std::string text = made.explain();
   CHECK(text.find("one of 2 builds by the dims") != std::string::npos);
   CHECK(text.find("build 1 of 2, for B <= 4") != std::string::npos);

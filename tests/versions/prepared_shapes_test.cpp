@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/access.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "support/catch.hpp"
 
@@ -20,7 +21,7 @@ Executable doubled() {
 
 /// What a Prepared refers to.
 const void* made_for(const Executable& executable, std::int64_t b) {
-  return executable.prepare({{"B", b}}).workspace().impl()->prepared.get();
+  return impl_of(executable.prepare({{"B", b}}).workspace())->prepared.get();
 }
 
 }  // namespace

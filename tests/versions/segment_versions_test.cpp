@@ -5,6 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/versions/axes.hpp"
 #include "schedule/versions/versions.hpp"
@@ -23,7 +24,7 @@ Graph softmax_of_unknown(std::int64_t most_rows = 1 << 20, std::int64_t most_col
 }
 
 Compiled compiled_with(const Graph& g, int versions, std::string_view profile = "h200") {
-  return run_pipeline(g.ir(), target_profile(profile), {.versions = {.most = versions}});
+  return run_pipeline(ir_of(g), target_profile(profile), {.versions = {.most = versions}});
 }
 
 const schedule::Version& version_at(const schedule::Versions& versions, const DimValues& dims) {
@@ -125,7 +126,7 @@ TEST_CASE("versions: equal segments have one table each and share kernels", "[ve
   g.output("z", softmax(g.input("w", f32, {m, n})));
   PipelineOptions options{.versions = {.most = 8}};
   options.partition.groups.layers = 3;  // no independent branches in one kernel
-  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), options);
   REQUIRE(made.versions.size() == 2);
   CHECK(made.versions[0].table == made.versions[1].table);
   const std::set<std::uint32_t> kernels(made.first_kernel.begin(), made.first_kernel.end());
@@ -187,11 +188,11 @@ TEST_CASE("versions: cells of the range of dims", "[versions]") {
 TEST_CASE("versions: decisions give one way to run", "[versions][decisions]") {
   const Graph g = softmax_of_unknown();
   const Target target = target_profile("h200");
-  const Compiled one = run_pipeline(g.ir(), target, {.versions = {.most = 8}, .record = true});
+  const Compiled one = run_pipeline(ir_of(g), target, {.versions = {.most = 8}, .record = true});
   CHECK(one.versions.empty());
   PipelineOptions told{.versions = {.most = 8}};
   told.decisions = decisions_of(one, target);
-  CHECK(run_pipeline(g.ir(), target, told).versions.empty());
+  CHECK(run_pipeline(ir_of(g), target, told).versions.empty());
 }
 
 TEST_CASE("versions: a cell has values, also of a symbol that has fewer of them than there are cells",

@@ -6,6 +6,7 @@
 #include <fuse/fuse.hpp>
 #include <set>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "runtime/device/backend.hpp"
@@ -86,13 +87,13 @@ TEST_CASE("versions: kernels that are taken for other dims than their table says
           "[versions][emulated][not-sanitized]") {
   const Graph g = rows("softmax", [](const Tensor& x) { return softmax(x); });
   const Device device = Device::emulated({.profile = "h200", .checked = true, .optimization = 0});
-  const Compiled made = run_pipeline(g.ir(), device.backend()->target(), {.versions = {.most = 8}});
+  const Compiled made = run_pipeline(ir_of(g), backend_of(device)->target(), {.versions = {.most = 8}});
   REQUIRE(made.versions.size() == 1);
   std::size_t wrong_outside = 0;
   for (std::uint32_t version = 0; version < made.versions[0].each.size(); ++version) {
     Compiled forced = made;  // every walk leads there
-    forced.plan.tables[0] = always(version, forced.plan.tables[0].versions, g.ir().nodes[0].type.dims[1]);
-    const Executable executable = runtime::make_executable(g.ir(), forced, device);
+    forced.plan.tables[0] = always(version, forced.plan.tables[0].versions, ir_of(g).nodes[0].type.dims[1]);
+    const Executable executable = runtime::make_executable(ir_of(g), forced, device);
     for (const DimValues& dims : shapes) {
       if (dims.at("M") * dims.at("N") > 25'000 || dims.at("M") == 0) continue;
       const std::uint32_t right = schedule::version_for(made.plan.tables[0], [&](const Dim& dim) {

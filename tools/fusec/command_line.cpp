@@ -19,6 +19,7 @@
 #include "base/suggest.hpp"
 #include "commands.hpp"
 #include "common.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "target/target.hpp"
 #include "tensors/host_tensor.hpp"
 
@@ -88,23 +89,24 @@ CLI::Option* add_path(CLI::App& command, const char* name, std::string& value, c
 
 /// How the graph is cut.
 void add_cut_options(CLI::App& command, CompileOptions& options) {
+  Experiments& experiments = change_experiments(options);  // of these options, as long as they live
   add_choice<int>(
-      command, "--layers", options.layers, {{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
+      command, "--layers", experiments.layers, {{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
       "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
   CLI::Option* rules =
-      add_choice<Cut>(command, "--partition", options.cut, {{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
+      add_choice<Cut>(command, "--partition", experiments.cut, {{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
                       "fuse (the default), or apollo: its rules as printed");
   add_choice<Cut>(
-      command, "--baseline", options.cut,
+      command, "--baseline", experiments.cut,
       {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"one-op", Cut::one_op}, {"none", Cut::one_op}},
       "Cut as another compiler would: xla, tvm, or one-op (one kernel per op; none is its old name)")
       ->excludes(rules);
-  add_choice<Stitch>(command, "--stitch", options.stitch,
+  add_choice<Stitch>(command, "--stitch", experiments.stitch,
                      {{"mapping", Stitch::mapping}, {"no-merge", Stitch::no_merge}, {"full", Stitch::full}},
                      "full (the default), mapping: a kernel for each value, none passed inside, or no-merge: "
                      "those after grid barriers in one kernel");
   add_choice<Schemes>(
-      command, "--schemes", options.schemes,
+      command, "--schemes", experiments.schemes,
       {{"fuse", Schemes::fuse}, {"astitch", Schemes::astitch}, {"paper", Schemes::astitch}},
       "fuse (the default), or astitch: its schemes and thread mapping as printed (paper is its old "
       "name)");
@@ -177,7 +179,8 @@ void add_dim_option(CLI::App& command, GraphOptions& options) {
 void add_drop_barrier_option(CLI::App& command, GraphOptions& options) {
   command
       .add_option_function<int>(
-          "--drop-barrier", [&options](int k) { options.compile.fault = fmt::format("barrier.{}", k); },
+          "--drop-barrier",
+          [&options](int k) { change_experiments(options.compile).fault = fmt::format("barrier.{}", k); },
           "Plant a fault: leave out the K-th barrier of the kernels, from 0")
       ->check(whole_number(0, std::numeric_limits<int>::max()))
       ->type_name("K");
@@ -239,6 +242,9 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--check", options.check, "Compare each output with the exact reference");
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");
+  command.add_flag_callback(
+      "--check-indices", [&options] { options.checked = options.check_indices = true; },
+      "As --checked; an index out of range is a fault, too, where else it is clamped");
   command.add_flag("--check-numerics", options.check_numerics,
                    "Name the ops that make a NaN or an infinity; exit 1 where one does");
   add_drop_barrier_option(command, options.graph);

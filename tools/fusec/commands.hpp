@@ -33,6 +33,7 @@ struct RunOptions {
   std::string decisions{};  ///< a file
   bool check = false;
   bool checked = false;
+  bool check_indices = false;  ///< with checked
   bool check_numerics = false;
 };
 

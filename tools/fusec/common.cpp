@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "analysis/facts.hpp"
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/signature_of.hpp"
@@ -29,7 +30,7 @@ void user_error(ErrorCode code, std::string message, std::string hint) {
 
 Graph load_graph(const std::string& file) {
   Graph graph = Graph::load(file);
-  if (graph.ir().outputs.empty()) {
+  if (ir_of(graph).outputs.empty()) {
     user_error(ErrorCode::invalid_argument,
                fmt::format("graph '{}' has no outputs: there is nothing to compute", graph.name()));
   }

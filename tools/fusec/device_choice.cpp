@@ -20,16 +20,18 @@ Device named_device(const RunOptions& options) {
   if (name == "cuda") return Device::cuda();
   if (name == "cpu") return Device::cpu({.machine = level_of(options.graph)});
   if (name == "emulated")
-    return Device::emulated({.profile = options.graph.profile, .checked = options.checked});
+    return Device::emulated({.profile = options.graph.profile,
+                             .checked = options.checked,
+                             .check_indices = options.check_indices});
   return Device::auto_select();
 }
 
 }  // namespace
 
-Device device_of_profile(const GraphOptions& options, bool checked) {
+Device device_of_profile(const GraphOptions& options, bool checked, bool check_indices) {
   const std::string level = level_of(options);
-  return level.empty() || checked ? Device::emulated({.profile = options.profile, .checked = checked})
-                                  : Device::cpu({.machine = level});
+  if (!level.empty() && !checked) return Device::cpu({.machine = level});
+  return Device::emulated({.profile = options.profile, .checked = checked, .check_indices = check_indices});
 }
 
 ChosenDevice choose_device(const RunOptions& options) {
@@ -40,7 +42,7 @@ ChosenDevice choose_device(const RunOptions& options) {
                fmt::format("--checked is of the emulated device, not of {}", options.device));
   }
   if (automatic && (options.checked || options.graph.profile_named)) {
-    Device device = device_of_profile(options.graph, options.checked);
+    Device device = device_of_profile(options.graph, options.checked, options.check_indices);
     std::string why = fmt::format("{}: {} is an option of this device", to_string(device.kind()),
                                   options.checked ? "--checked" : "--profile " + options.graph.profile);
     return {std::move(device), std::move(why)};

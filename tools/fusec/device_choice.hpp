@@ -15,7 +15,7 @@ struct ChosenDevice {
 };
 
 /// What a profile stands for: the emulated device for that of a GPU, the cpu device for the level of a CPU.
-Device device_of_profile(const GraphOptions& options, bool checked = false);
+Device device_of_profile(const GraphOptions& options, bool checked = false, bool check_indices = false);
 
 /// Throws what opening the device throws; a user Error for an unknown profile, whatever the device is, and
 /// for

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common.hpp"
+#include "compile/pipeline/experiments.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -25,12 +26,13 @@ T within(const nlohmann::json& value, int most) {
 CompileOptions options_of(const nlohmann::json& json) {
   CompileOptions options;
   options.relaxed_rounding = json.at("relaxed_rounding");
-  options.fault = json.at("fault");
   options.merge_gemms = json.at("merge_gemms");
-  options.cut = within<Cut>(json.at("cut"), static_cast<int>(Cut::one_op));
-  options.layers = json.at("layers");
-  options.stitch = within<Stitch>(json.at("stitch"), static_cast<int>(Stitch::full));
-  options.schemes = within<Schemes>(json.at("schemes"), static_cast<int>(Schemes::astitch));
+  options.experiments =
+      experiments({.cut = within<Cut>(json.at("cut"), static_cast<int>(Cut::one_op)),
+                   .layers = json.at("layers"),
+                   .stitch = within<Stitch>(json.at("stitch"), static_cast<int>(Stitch::full)),
+                   .schemes = within<Schemes>(json.at("schemes"), static_cast<int>(Schemes::astitch)),
+                   .fault = json.at("fault")});
   options.search = json.value("search", false);
   options.grid_barriers = json.at("grid_barriers");
   options.max_inputs = json.at("max_inputs");

@@ -151,8 +151,7 @@ inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const Attentio
   return reshape(matmul(weights, value), {query.dim(0), heads, query.dim(2), value.dim(3)});
 }
 
-/// As earlier versions had it.
-/// As earlier versions had it.
+/// @deprecated Write attention(q, k, v, {.causal = true}).
 template <std::same_as<bool> B>
 [[deprecated("write attention(q, k, v, {.causal = true})")]] Tensor attention(const Arg& q, const Arg& k,
                                                                               const Arg& v, B causal) {

@@ -177,6 +177,18 @@ inline long long to_i64(int v) { return v; }
 inline long long to_i64(bool v) { return v; }
 )",
        .needs = {"to_f32"}},
+      // An index of a gather, or the start of a dynamic slice, which names one of n elements.
+      {.name = "clamped_index",
+       .cuda = R"(__device__ inline long long clamped_index(long long i, long long n) {
+  const long long at = i < n ? i : n - 1;
+  return at > 0 ? at : 0;
+}
+)",
+       .host = R"(inline long long clamped_index(long long i, long long n) {
+  const long long at = i < n ? i : n - 1;
+  return at > 0 ? at : 0;
+}
+)"},
       {.name = "to_i32",
        .cuda = R"(__device__ inline int to_i32(int v) { return v; }
 __device__ inline int to_i32(double v) { return v != v ? 0 : __double2int_rz(v); }

@@ -42,6 +42,14 @@ std::string counted_calls() {
   return text;
 }
 
+// In checked mode the engine is told of each index that names no element.
+constexpr std::string_view checked_indices =
+    R"(long long clamped_index(long long i, long long n, int line = __builtin_LINE()) {
+  if (i < 0 || i >= n) call_->outside(call_->runner, i, n, line);
+  return ::clamped_index(i, n);
+}
+)";
+
 }  // namespace
 
 const std::vector<Primitive>& primitives() {
@@ -110,7 +118,7 @@ std::string host_prelude(bool checked) {
   for (const Primitive& p : primitives()) {
     if (is_member(p)) text += host_body(p, checked);
   }
-  if (checked) text += counted_calls();
+  if (checked) text.append(counted_calls()).append(checked_indices);
   return text + "};\n}  // namespace\n";
 }
 

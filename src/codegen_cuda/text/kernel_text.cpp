@@ -118,8 +118,8 @@ std::string KernelText::head_of(const For& serial) const {
 std::string KernelText::clamped(const BindData& bind) const {
   const std::string value =
       type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
-  return fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
-                     bind.name, index_type(), value, detail::to_cxx(bind.extent));
+  return fmt::format("const {} {} = ({})clamped_index({}, {});", index_type(), bind.name, index_type(), value,
+                     detail::to_cxx(bind.extent));
 }
 
 std::vector<KernelParam> params_of(const Kernel& kernel) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/builds/builds.hpp"
 #include "ir/graph/attr.hpp"
 #include "ir/graph/fixed_values.hpp"

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/access.hpp"
+
 namespace fuse {
 
 CompiledBuilds run_builds(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "base/json_reader.hpp"
 #include "compile/cache/source_id.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/fault.hpp"
 #include "ir/text/print.hpp"
 #include "runtime/device/toolchain.hpp"
@@ -17,9 +18,10 @@ namespace {
 
 std::string text_of(const CompileOptions& options) {
   // A new option does not compile here until it is counted in.
-  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
-               max_inputs, versions, builds, decisions, skip_unfit_decisions, threads, streams, cache] =
-      options;
+  const auto& [relaxed_rounding, experiments, merge_gemms, search, grid_barriers, max_inputs, versions,
+               builds, decisions, skip_unfit_decisions, threads, streams, cache] = options;
+  const auto& [cut, layers, stitch, schemes, fault] = experiments_of(options);
+  static_cast<void>(experiments);
   static_cast<void>(fault);    // below, with FUSE_FAULT's
   static_cast<void>(threads);  // changes nothing in what is made
   static_cast<void>(cache);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/pipeline/fault.hpp"
 
+#include "compile/pipeline/experiments.hpp"
 #include "os/environment.hpp"
 
 namespace fuse {
@@ -16,7 +17,8 @@ std::optional<Fault> parse_fault(std::string_view text) {
 }
 
 std::string fault_text(const CompileOptions& options) {
-  return options.fault.empty() ? value_of(Variable::fault) : options.fault;
+  const std::string& asked = experiments_of(options).fault;
+  return asked.empty() ? value_of(Variable::fault) : asked;
 }
 
 }  // namespace fuse

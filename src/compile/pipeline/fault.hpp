@@ -1,5 +1,5 @@
 // Fault: one thing that a compilation gets wrong on purpose, to see that the check, `fusec bisect` or the
-// checked device finds it. CompileOptions::fault and FUSE_FAULT name it; a pipeline plants one at most.
+// checked device finds it. Experiments::fault and FUSE_FAULT name it; a pipeline plants one at most.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

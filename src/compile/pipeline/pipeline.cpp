@@ -10,11 +10,13 @@
 #include <memory>
 #include <span>
 
+#include "base/access.hpp"
 #include "codegen_cpu/text/print_cpu.hpp"
 #include "codegen_cuda/lower/lower.hpp"
 #include "codegen_cuda/text/custom_text.hpp"
 #include "codegen_cuda/text/identifiers.hpp"
 #include "codegen_cuda/text/print_cuda.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/graph_passes.hpp"
 #include "compile/pipeline/make_plan.hpp"
 #include "compile/pipeline/plan_options.hpp"
@@ -435,7 +437,8 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
                  .message = fmt::format("compile: {} is {}", name, value),
                  .hint = fmt::format("{} to {}", least, most)});
   };
-  check("layers", options.layers, 1, 3);
+  const Experiments& experiments = experiments_of(options);
+  check("layers", experiments.layers, 1, 3);
   check("max_inputs", options.max_inputs, 1, 400);
   check("versions", options.versions, 1, 16);
   check("builds", options.builds, 1, 8);
@@ -453,29 +456,28 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
     const std::vector<std::string_view> passes = graph_pass_names();
     const bool unknown = wrong && std::find(passes.begin(), passes.end(), wrong->pass) == passes.end();
     if (!result.fault || unknown) {
-      throw Error(
-          {.code = ErrorCode::invalid_argument,
-           .message = fmt::format("there is no fault '{}'", text),
-           .hint = "CompileOptions::fault and FUSE_FAULT take barrier.N, extent.N+1, extent.N-1, overlap.N, "
-                   "fence.N, or rewrite.PASS.N"});
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("there is no fault '{}'", text),
+                   .hint = "FUSE_FAULT takes barrier.N, extent.N+1, extent.N-1, overlap.N, "
+                           "fence.N, or rewrite.PASS.N"});
     }
   }
   if (!options.decisions.empty()) result.decisions = schedule::parse_decisions(options.decisions);
   schedule::PartitionOptions& partition = result.partition;
-  partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
+  partition.groups.layers = static_cast<std::uint8_t>((1 << experiments.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
-  partition.stitch = options.stitch == Stitch::full;
+  partition.stitch = experiments.stitch == Stitch::full;
   partition.grid_barriers = options.grid_barriers;
   partition.search = options.search;
-  const bool paper = options.schemes == Schemes::astitch;
+  const bool paper = experiments.schemes == Schemes::astitch;
   if (paper) partition.schemes = schedule::SchemeRules::astitch;
   using Cooperative = schedule::PartitionOptions::Cooperative;
-  if (options.stitch == Stitch::mapping) {
+  if (experiments.stitch == Stitch::mapping) {
     partition.cooperative = Cooperative::never;
-  } else if (options.stitch == Stitch::no_merge || paper) {
+  } else if (experiments.stitch == Stitch::no_merge || paper) {
     partition.cooperative = Cooperative::always;
   }
-  switch (options.cut) {
+  switch (experiments.cut) {
     case Cut::fuse:
       break;
     case Cut::apollo:

@@ -206,10 +206,10 @@ std::vector<Tensor> split(const Arg& x, const std::vector<Dim>& extents, std::in
   return parts;
 }
 
-Tensor reverse(const Arg& x, std::vector<std::int64_t> axes) {
+Tensor reverse(const Arg& x, const Axes& axes) {
   const Call call{"reverse", {x}};
-  if (axes.empty()) return call.tensor(0);
-  return call.add(Op::reverse, {call.tensor(0)}, ir::DimsAttr{call.axes(std::move(axes))});
+  if (axes.list().empty()) return call.tensor(0);
+  return call.add(Op::reverse, {call.tensor(0)}, ir::DimsAttr{call.axes(axes.list())});
 }
 
 Tensor pad(const Arg& x, const Arg& value, std::vector<Dim> low, std::vector<Dim> high) {
@@ -266,13 +266,17 @@ Tensor dynamic_update_slice(const Arg& x, const Arg& update, const std::vector<A
 
 }  // namespace v0
 
+namespace {
+constexpr std::int64_t max_parts = 65536;
+}  // namespace
+
 std::vector<Tensor> detail::split_equally(const Arg& x, std::int64_t parts, std::int64_t axis) {
   const Call call{"split", {x}};
   const std::vector<Dim> dims = call.type(0).dims;
   const Dim whole = dims[static_cast<std::size_t>(call.axis(axis, static_cast<std::int64_t>(dims.size())))];
-  if (parts < 1) {
+  if (parts < 1 || parts > max_parts) {
     call.fail(ErrorCode::invalid_argument, fmt::format("{} parts are asked for", parts),
-              "ask for one or more");
+              fmt::format("ask for 1 to {}; each is an op", max_parts));
   }
   if (!ir::can_be_equal(whole, whole / parts * parts)) {
     call.fail(ErrorCode::shape_mismatch,

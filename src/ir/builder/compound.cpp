@@ -72,9 +72,17 @@ void Compound::check_rank(std::size_t i, std::int64_t rank) const {
 
 void Compound::check_equal(std::string_view what, const Dim& a, const Dim& b) const {
   if (a == b) return;
-  fail(ErrorCode::shape_mismatch, fmt::format("{} differ: {} and {}", what, a.to_string(), b.to_string()),
-       a.is_constant() && b.is_constant() ? "check the order of the dims and of the arguments"
-                                          : "declare one dim for both");
+  for (const ir::Assumption& assumption : builder_.graph.assumptions) {
+    const DimRelation& known = assumption.relation;
+    if (known.kind != DimRelation::Kind::equal) continue;
+    if ((known.left == a && known.right == b) || (known.left == b && known.right == a)) return;
+  }
+  fail(
+      ErrorCode::shape_mismatch, fmt::format("{} differ: {} and {}", what, a.to_string(), b.to_string()),
+      a.is_constant() && b.is_constant()
+          ? "check the order of the dims and of the arguments"
+          : fmt::format("declare one dim for both, or say first that they are equal: g.assume(equal({}, {}))",
+                        a.to_string(), b.to_string()));
 }
 
 DType Compound::wide() const { return is_half(tensor(0).dtype()) ? f32 : tensor(0).dtype(); }

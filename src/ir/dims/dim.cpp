@@ -7,6 +7,7 @@
 #include <fuse/error.hpp>
 #include <numeric>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 
 namespace fuse {
@@ -71,13 +72,13 @@ int compare_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) {
 
 const std::vector<DimTerm>& terms_of(const Dim& dim) {
   static const std::vector<DimTerm> none;
-  return dim.poly() ? dim.poly()->terms : none;
+  return poly_of(dim) ? poly_of(dim)->terms : none;
 }
-std::int64_t constant_of(const Dim& dim) { return dim.poly() ? dim.poly()->constant : dim.constant(); }
+std::int64_t constant_of(const Dim& dim) { return poly_of(dim) ? poly_of(dim)->constant : dim.constant(); }
 
 /// The sole atom when the expression is one, else null.
 Atom sole_atom(const Dim& dim) {
-  const DimPoly* poly = dim.poly();
+  const DimPoly* poly = poly_of(dim);
   if (!poly || poly->constant != 0 || poly->terms.size() != 1) return nullptr;
   const DimTerm& term = poly->terms[0];
   return term.coefficient == 1 && term.factors.size() == 1 ? term.factors[0] : nullptr;
@@ -103,7 +104,7 @@ struct Split {
 };
 
 Split split(const Dim& dividend, const Dim& divisor) {
-  const DimPoly* poly = divisor.poly();
+  const DimPoly* poly = poly_of(divisor);
   if (poly && (poly->constant != 0 || poly->terms.size() != 1)) {
     return dividend == divisor ? Split{1, 0} : Split{0, dividend};
   }
@@ -188,8 +189,9 @@ bool recombine(std::vector<DimTerm>& terms, std::int64_t& constant) {
       scale.factors.erase(scale.factors.begin() + static_cast<std::ptrdiff_t>(f));
       const Dim k = scale.factors.empty() ? Dim(scale.coefficient) : DimPoly::make({scale}, 0);
       const Dim quotient = k * remainder->divisor * (remainder->dividend / remainder->divisor);
-      if (!quotient.poly() || quotient.poly()->terms.size() != 1 || quotient.poly()->constant != 0) continue;
-      const DimTerm& wanted = quotient.poly()->terms[0];
+      if (!poly_of(quotient) || poly_of(quotient)->terms.size() != 1 || poly_of(quotient)->constant != 0)
+        continue;
+      const DimTerm& wanted = poly_of(quotient)->terms[0];
       for (std::size_t j = 0; j < terms.size(); ++j) {
         if (j == i || terms[j].coefficient != wanted.coefficient) continue;
         if (compare_factors(terms[j].factors, wanted.factors) != 0) continue;
@@ -277,8 +279,8 @@ Interval bounds(const DimAtom& atom) {
 
 Interval bounds(const Dim& dim) {
   if (dim.is_constant()) return {dim.constant(), dim.constant()};
-  Interval sum{dim.poly()->constant, dim.poly()->constant};
-  for (const DimTerm& term : dim.poly()->terms) {
+  Interval sum{poly_of(dim)->constant, poly_of(dim)->constant};
+  for (const DimTerm& term : poly_of(dim)->terms) {
     Interval product{term.coefficient, term.coefficient};
     for (const Atom& factor : term.factors) product = multiply(product, bounds(*factor));
     sum = add(sum, product);
@@ -290,7 +292,7 @@ Interval bounds(const Dim& dim) {
 bool linear_in(const Dim& dim, const Atom& atom, Dim& slope, Dim& rest) {
   std::vector<DimTerm> slope_terms, rest_terms;
   std::int64_t slope_constant = 0;
-  for (const DimTerm& term : dim.poly()->terms) {
+  for (const DimTerm& term : poly_of(dim)->terms) {
     DimTerm divided;
     if (!divide_term(term, 1, {atom}, divided)) {
       rest_terms.push_back(term);
@@ -303,7 +305,7 @@ bool linear_in(const Dim& dim, const Atom& atom, Dim& slope, Dim& rest) {
     }
   }
   slope = DimPoly::make(std::move(slope_terms), slope_constant);
-  rest = DimPoly::make(std::move(rest_terms), dim.poly()->constant);
+  rest = DimPoly::make(std::move(rest_terms), poly_of(dim)->constant);
   return true;
 }
 
@@ -349,7 +351,7 @@ bool proven_nonnegative(Dim dim) {
     if (dim.is_constant()) return false;
     // Atoms whose bound is an expression go first: symbols bound them and must still be there.
     std::vector<Atom> atoms;
-    for (const DimTerm& term : dim.poly()->terms)
+    for (const DimTerm& term : poly_of(dim)->terms)
       atoms.insert(atoms.end(), term.factors.begin(), term.factors.end());
     std::stable_sort(atoms.begin(), atoms.end(), [](const Atom& a, const Atom& b) {
       return (a->kind == Kind::symbol) < (b->kind == Kind::symbol);
@@ -428,9 +430,9 @@ struct Printer {
   }
 
   std::string print(const Dim& dim) const {
-    if (!dim.poly()) return std::to_string(dim.constant());
+    if (!poly_of(dim)) return std::to_string(dim.constant());
     std::string text;
-    for (const DimTerm& term : dim.poly()->terms) {
+    for (const DimTerm& term : poly_of(dim)->terms) {
       std::int64_t coefficient = term.coefficient;
       if (!text.empty()) {
         text += coefficient < 0 ? " - " : " + ";
@@ -448,7 +450,7 @@ struct Printer {
       }
       text += product;
     }
-    const std::int64_t constant = dim.poly()->constant;
+    const std::int64_t constant = poly_of(dim)->constant;
     if (constant > 0) text += " + " + std::to_string(constant);
     if (constant < 0) text += " - " + std::to_string(constant).substr(1);
     return text;

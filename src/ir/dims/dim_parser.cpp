@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "ir/dims/dim_poly.hpp"
 
@@ -16,14 +17,14 @@ constexpr std::size_t division_size = 32;
 constexpr std::size_t max_work = 4096;  // sizes of two operands multiplied
 constexpr int max_divisions = 4;        // divisions one inside the other
 
-std::size_t terms(const Dim& dim) { return dim.poly() ? dim.poly()->terms.size() + 1 : 1; }
+std::size_t terms(const Dim& dim) { return poly_of(dim) ? poly_of(dim)->terms.size() + 1 : 1; }
 
 /// Terms and factors, counted as often as they are written out; stops above `budget`. The canonical form of a
 /// division asks about the divisions inside it, again for each that encloses it: their depth is bounded too.
 std::size_t size(const Dim& dim, std::size_t budget, int divisions = 0) {
   std::size_t total = 1;
-  if (!dim.poly()) return total;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return total;
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     for (const detail::Atom& factor : term.factors) {
       ++total;
       if (factor->kind == detail::DimAtom::Kind::quotient ||
@@ -42,8 +43,8 @@ std::size_t size(const Dim& dim, std::size_t budget, int divisions = 0) {
 /// The most terms a divisor inside `dim` has: dividing again multiplies it.
 std::size_t divisor_terms(const Dim& dim) {
   std::size_t most = 1;
-  if (!dim.poly()) return most;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return most;
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     for (const detail::Atom& factor : term.factors) most = std::max(most, terms(factor->divisor));
   }
   return most;
@@ -80,13 +81,13 @@ class DimParser {
   [[noreturn]] void too_long() const { lexer_.fail_at(start_, "the extent is too long an expression"); }
 
   Dim checked(Dim dim) const {
-    if (dim.poly() && size(dim, max_size) > max_size) too_long();
+    if (poly_of(dim) && size(dim, max_size) > max_size) too_long();
     return dim;
   }
 
   /// Called before two operands meet: `expanded` terms of the first each meet those of the second.
   void check_work(const Dim& a, const Dim& b, std::size_t expanded) const {
-    if (!a.poly() || !b.poly()) return;
+    if (!poly_of(a) || !poly_of(b)) return;
     if (expanded * terms(b) > max_size || size(a, max_size) * size(b, max_size) > max_work) too_long();
   }
 

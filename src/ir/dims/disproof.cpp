@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 
 namespace fuse::ir {
@@ -17,8 +18,9 @@ bool can_be_equal(const Dim& a, const Dim& b) {
     if (difference.is_constant()) return false;
     if (difference.min() > 0 || difference.max() < 0) return false;
     std::int64_t common = 0;
-    for (const detail::DimTerm& term : difference.poly()->terms) common = std::gcd(common, term.coefficient);
-    return difference.poly()->constant % common == 0;
+    for (const detail::DimTerm& term : poly_of(difference)->terms)
+      common = std::gcd(common, term.coefficient);
+    return poly_of(difference)->constant % common == 0;
   } catch (const Error&) {  // beyond 63 bits: nothing is shown
     return true;
   }

@@ -1,5 +1,6 @@
 // What the forms and ranges of extents disprove, whatever the symbols are. What they leave open is for
-// analysis::Facts, or for a guard at run time. SPDX-License-Identifier: Apache-2.0
+// analysis::Facts, or for a guard at run time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fuse/dim.hpp>

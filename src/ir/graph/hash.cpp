@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/graph/attr.hpp"
 
@@ -111,13 +112,13 @@ Hasher& Hasher::add(std::string_view text) {
 }
 
 Hasher& Hasher::add(const Dim& dim) {
-  if (!dim.poly()) return add(bits(dim.constant()));
+  if (!poly_of(dim)) return add(bits(dim.constant()));
   if (numbers_) {
     add_anonymous(dim);
     return *this;
   }
-  add(dim.poly()->terms.size()).add(bits(dim.poly()->constant));
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  add(poly_of(dim)->terms.size()).add(bits(poly_of(dim)->constant));
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     add(bits(term.coefficient)).add(term.factors.size());
     for (const detail::Atom& factor : term.factors) {
       add(static_cast<std::uint64_t>(factor->kind));
@@ -132,7 +133,7 @@ Hasher& Hasher::add(const Dim& dim) {
 void Hasher::add_anonymous(const Dim& dim) {
   // Terms and factors stand in the order of their names: their hashes are added up instead.
   std::uint64_t terms = 0;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     std::uint64_t factors = 0;
     for (const detail::Atom& factor : term.factors) {
       Hasher own(*numbers_);
@@ -147,7 +148,7 @@ void Hasher::add_anonymous(const Dim& dim) {
     }
     terms += Hasher().add(bits(term.coefficient)).add(factors).value();
   }
-  add(terms).add(bits(dim.poly()->constant));
+  add(terms).add(bits(poly_of(dim)->constant));
 }
 
 Hasher& Hasher::add(const Attr& attr) {

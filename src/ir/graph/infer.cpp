@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/dims/disproof.hpp"
@@ -39,9 +40,9 @@ bool calls(std::string_view source, std::string_view function) {
 
 /// Terms; a division counts as eight, since multiplying its term asks whether it comes out.
 std::size_t cost(const Dim& dim) {
-  if (!dim.poly()) return 1;
+  if (!poly_of(dim)) return 1;
   std::size_t total = 1;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     ++total;
     for (const detail::Atom& factor : term.factors) total += factor->dividend.is(0) ? 0 : 8;
   }
@@ -100,7 +101,7 @@ struct Checker {
 
   /// A product that is 0: 6 B = 5 B holds for empty tensors alone, which nobody means.
   static bool needs_nothing(const Dim& difference) {
-    const detail::DimPoly* poly = difference.poly();
+    const detail::DimPoly* poly = poly_of(difference);
     return poly && poly->constant == 0 && poly->terms.size() == 1 &&
            std::none_of(poly->terms[0].factors.begin(), poly->terms[0].factors.end(),
                         [](const auto& factor) { return factor->kind == detail::DimAtom::Kind::remainder; });

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/access.hpp"
 #include "ir/dims/disproof.hpp"
 #include "ir/graph/infer.hpp"
 
@@ -87,7 +88,7 @@ class Verifier {
 
   /// What is wrong with the symbols of an expression, and what mends it; empty when nothing is.
   std::pair<std::string, std::string> undeclared(const Dim& dim) {
-    if (dim.is_constant() || !checked_.insert(dim.poly()).second) return {};
+    if (dim.is_constant() || !checked_.insert(poly_of(dim)).second) return {};
     for (const Dim& used : dim.symbols()) {
       const auto own = symbols_.find(used.name());
       if (own == symbols_.end()) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/kernel.hpp"
 
@@ -136,8 +137,8 @@ class Verifier {
 
   Variation variation(const Index& index) const {
     Variation result = Variation::none;
-    if (!index.poly()) return result;
-    for (const detail::DimTerm& term : index.poly()->terms) {
+    if (!poly_of(index)) return result;
+    for (const detail::DimTerm& term : poly_of(index)->terms) {
       for (const detail::Atom& factor : term.factors) result = std::max(result, variation(*factor));
     }
     return result;

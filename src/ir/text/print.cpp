@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/access.hpp"
 #include "base/number.hpp"
 #include "base/quoting.hpp"
 
@@ -66,7 +67,7 @@ class Printer {
 
   void append_dim(const Dim& dim) {
     if (dim.is_constant()) return append_integer(dim.constant());
-    const auto [entry, fresh] = dims_.try_emplace(dim.poly());
+    const auto [entry, fresh] = dims_.try_emplace(poly_of(dim));
     if (fresh) {
       Dim shown = dim;
       for (const Dim& symbol : dim.symbols()) {

@@ -151,6 +151,15 @@ void Checker::blame_local(const char* name, std::int64_t index, std::int64_t cou
            .here = {.block = block(), .thread = now.thread, .line = line, .store = store}};
 }
 
+bool Checker::refuses_index(std::int64_t index, std::int64_t count, int line) {
+  if (!launch_->check_indices) return false;
+  fault = {.kind = Fault::Kind::outside,
+           .index = index,
+           .limit = count,
+           .here = {.block = block(), .thread = now.thread, .line = line}};
+  return true;
+}
+
 bool Checker::blame_race(const Access& earlier, bool was_store, const Request& request) {
   blame(Fault::Kind::race, request);
   const std::uint64_t other = fault.shared ? fault.here.block - rank_ + (earlier.block - shared_block_)

@@ -66,6 +66,8 @@ class Checker {
   void count_op(int number) { ++ops_[static_cast<std::size_t>(number)]; }
   /// Reports an access of a thread's own array that is out of bounds, or a read of what was never written.
   void blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line);
+  /// Whether an index that names none of `count` elements is a fault of this launch; then `fault` says so.
+  bool refuses_index(std::int64_t index, std::int64_t count, int line);
 
   Fault fault;
   Point now;

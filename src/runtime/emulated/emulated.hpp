@@ -18,6 +18,7 @@ struct EmulatedOptions {
   std::string profile = "h200";
   std::optional<Target> target{};  ///< in place of the profile's
   bool checked = false;
+  bool check_indices = false;
   int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
   BlockScheduling scheduling = BlockScheduling::greedy;  ///< how blocks of cooperative launches get slots

@@ -511,6 +511,7 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
     launch->kernel = kernel->shared_from_this();
     launch->grid = grid;
     launch->checked = options_.checked;
+    launch->check_indices = options_.check_indices;
     if (Status s = bind(*launch, arguments, count); !s) return s;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
     launch->blocks = static_cast<std::uint64_t>(grid.x) * static_cast<std::uint64_t>(grid.y) *

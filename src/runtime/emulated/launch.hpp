@@ -46,6 +46,7 @@ struct Launch {
   std::vector<unsigned long long> arguments;
 
   bool checked = false;
+  bool check_indices = false;  ///< an index that would be clamped is a fault
   std::vector<View> views;
   std::vector<std::unique_ptr<Region>> regions;
   std::unique_ptr<Cells> cells;

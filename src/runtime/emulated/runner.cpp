@@ -32,6 +32,7 @@ Runner::Runner()
   call_.begin_thread = begin_thread;
   call_.check_load = check<false>;
   call_.local_fault = local_fault;
+  call_.outside = outside;
   call_.check_store = check<true>;
   call_.count_op = count_op;
 }
@@ -487,6 +488,12 @@ void Runner::check(void* self, int object, long long index, int size, int count,
     r.checker_.fault = {.kind = Fault::Kind::memory};
   }
   if (!good) r.fail_and_leave(r.checker_.fault);
+}
+
+void Runner::outside(void* self, long long index, long long count, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  if (!r.checker_.refuses_index(index, count, line)) return;
+  r.fail_and_leave(r.checker_.fault);
 }
 
 void Runner::count_op(void* self, int number) { static_cast<Runner*>(self)->checker_.count_op(number); }

@@ -96,6 +96,7 @@ class Runner {
   static void cluster_wait(void* self, int line);
   static const char* peer(void* self, const char* array, long long index, long long rank, int size, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
+  static void outside(void* self, long long index, long long count, int line);
   static void count_op(void* self, int number);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);
   template <bool store>

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/access.hpp"
 #include "os/environment.hpp"
 #include "os/mapped_file.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -21,7 +22,7 @@ namespace {
 using Inputs = std::vector<std::optional<HostTensor>>;
 
 Inputs read_values(const Prepared::Impl& p, std::span<const BufferView> buffers, Queue& queue) {
-  Backend& backend = *p.executable->device.backend();
+  Backend& backend = *backend_of(p.executable->device);
   const std::vector<Slot>& slots = p.executable->slots();
   Inputs inputs(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -95,7 +96,7 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
     dims += fmt::format("{}{}: {}", dims.empty() ? "" : ", ", in_json(name), value);
   }
   const std::string list = write_inputs(p, inputs, folder);
-  const Target& target = executable.device.backend()->target();
+  const Target& target = backend_of(executable.device)->target();
   write(folder + "/repro.json",
         fmt::format("{{\n  \"failed\": {},\n  \"device\": {},\n  \"target\": {},\n"
                     "  \"arch\": {},\n  \"dims\": {{{}}},\n  \"options\": {},\n  \"inputs\": [{}{}]\n}}\n",
@@ -132,8 +133,8 @@ Status DebugRun::run(const Prepared::Impl& p, std::span<const BufferView> buffer
     if (keeps_values_) inputs = read_values(p, buffers, queue);
     for (const Command& command : p.commands.list) {
       const ReadyStep& step = p.steps[command.step];
-      Status done =
-          enqueue_step(step, arguments.data() + step.arguments.first, *p.executable->device.backend(), queue);
+      Status done = enqueue_step(step, arguments.data() + step.arguments.first,
+                                 *backend_of(p.executable->device), queue);
       if (done) done = queue.synchronize();
       if (done) continue;
       const Status failed = of_step(step, done);

@@ -6,6 +6,7 @@
 #include <fuse/memory.hpp>
 #include <span>
 
+#include "base/access.hpp"
 #include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/cpu.hpp"
 #include "runtime/device/backend.hpp"
@@ -37,6 +38,11 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
          .message = fmt::format("the emulated device has no optimization level {}", options.optimization),
          .hint = "0 to 3, as the C++ compiler's -O"});
   }
+  if (options.check_indices && !options.checked) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "the emulated device checks indices in checked mode alone",
+                 .hint = "set Device::Emulated::checked too"});
+  }
   if (is_cpu(target ? *target : target_profile(options.profile))) {
     throw Error({.code = ErrorCode::unsupported,
                  .message = fmt::format("the emulated device cannot be a {}: it runs kernels of GPUs",
@@ -51,6 +57,7 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
   return runtime::make_emulated_backend({.profile = options.profile,
                                          .target = target ? std::optional(*target) : std::nullopt,
                                          .checked = options.checked,
+                                         .check_indices = options.check_indices,
                                          .threads = options.threads,
                                          .shuffle_seed = options.shuffle_seed,
                                          .scheduling = options.scheduling,
@@ -167,7 +174,7 @@ Device Device::emulated(const Emulated& options) {
 }
 
 Device Device::emulated_like(const Device& gpu, const Emulated& options) {
-  const Target& target = gpu.backend()->target();
+  const Target& target = backend_of(gpu)->target();
   return {DeviceKind::emulated, open_emulated(options, &target), fmt::format("emulated {}", target.name),
           "emulated: asked for, like " + gpu.name()};
 }
@@ -274,22 +281,71 @@ void check_size(const char* what, std::int64_t bytes, std::size_t given) {
                .message = fmt::format("{} of {} bytes for a buffer of {}", what, given, bytes)});
 }
 
+void upload_part(runtime::Backend& backend, runtime::Queue& queue, std::byte* to, const HostData& from) {
+  backend.upload(queue, to, from.bytes().data(), static_cast<std::int64_t>(from.bytes().size()))
+      .throw_if_failed();
+}
+
+void download_part(runtime::Backend& backend, runtime::Queue& queue, const HostSpan& to,
+                   const std::byte* from) {
+  backend.download(queue, to.bytes().data(), from, static_cast<std::int64_t>(to.bytes().size()))
+      .throw_if_failed();
+}
+
 }  // namespace
 
-void Buffer::upload(std::span<const std::byte> from) {
-  check_size("upload", bytes_, from.size());
-  if (bytes_ == 0) return;
+std::byte* Buffer::part(const char* what, std::int64_t offset, std::size_t bytes) const {
+  if (offset < 0 || offset > bytes_ || bytes > static_cast<std::uint64_t>(bytes_ - offset)) {
+    throw Error({.code = ErrorCode::buffer_size,
+                 .message = fmt::format("{} of {} bytes from byte {} on, for a buffer of {}", what, bytes,
+                                        offset, bytes_)});
+  }
+  return static_cast<std::byte*>(memory_.get()) + offset;
+}
+
+void Buffer::check_stream(const char* what, const Stream& stream) const {
+  if (!backend_ || backend_of(stream) == backend_) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("{}: the stream is of another device than the buffer", what),
+               .hint = "make both with the same Device"});
+}
+
+void Buffer::upload(const HostData& from) {
+  check_size("upload", bytes_, from.bytes().size());
+  upload(from, 0);
+}
+
+void Buffer::download(const HostSpan& to) const {
+  check_size("download", bytes_, to.bytes().size());
+  download(to, 0);
+}
+
+void Buffer::upload(const HostData& from, std::int64_t offset) {
+  std::byte* to = part("upload", offset, from.bytes().size());
+  if (from.bytes().empty()) return;
   const std::unique_ptr<runtime::Queue> queue = backend_->create_queue();
-  backend_->upload(*queue, memory_.get(), from.data(), bytes_).throw_if_failed();
+  upload_part(*backend_, *queue, to, from);
   queue->synchronize().throw_if_failed();
 }
 
-void Buffer::download(std::span<std::byte> to) const {
-  check_size("download", bytes_, to.size());
-  if (bytes_ == 0) return;
+void Buffer::download(const HostSpan& to, std::int64_t offset) const {
+  const std::byte* from = part("download", offset, to.bytes().size());
+  if (to.bytes().empty()) return;
   const std::unique_ptr<runtime::Queue> queue = backend_->create_queue();
-  backend_->download(*queue, to.data(), memory_.get(), bytes_).throw_if_failed();
+  download_part(*backend_, *queue, to, from);
   queue->synchronize().throw_if_failed();
+}
+
+void Buffer::upload_later(Stream& stream, const HostData& from, std::int64_t offset) {
+  check_stream("upload", stream);
+  std::byte* to = part("upload", offset, from.bytes().size());
+  if (!from.bytes().empty()) upload_part(*backend_, queue_of(stream), to, from);
+}
+
+void Buffer::download(Stream& stream, const HostSpan& to, std::int64_t offset) const {
+  check_stream("download", stream);
+  const std::byte* from = part("download", offset, to.bytes().size());
+  if (!to.bytes().empty()) download_part(*backend_, queue_of(stream), to, from);
 }
 
 }  // namespace v0

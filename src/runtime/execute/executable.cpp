@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -56,10 +57,11 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
     keep_setups(builds);
     read = read_by_steps(builds);
   }
-  return Executable(std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
-                                                                        .origin = std::move(origin),
-                                                                        .builds = std::move(builds),
-                                                                        .read_in_runs = std::move(read)}));
+  return made_of<Executable>(
+      std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
+                                                          .origin = std::move(origin),
+                                                          .builds = std::move(builds),
+                                                          .read_in_runs = std::move(read)}));
 }
 
 }  // namespace runtime

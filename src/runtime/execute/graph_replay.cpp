@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/access.hpp"
 #include "base/formatted_status.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/step_launch.hpp"
@@ -51,7 +52,7 @@ Replay::Replay(std::unique_ptr<DeviceGraph> graph) : graph_(std::move(graph)) {}
 Replay::~Replay() = default;
 
 std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, std::span<const Argument> arguments) {
-  std::unique_ptr<DeviceGraph> graph = p.executable->device.backend()->create_graph();
+  std::unique_ptr<DeviceGraph> graph = backend_of(p.executable->device)->create_graph();
   if (!graph) return nullptr;
   std::unique_ptr<Replay> replay(new Replay(std::move(graph)));
   replay->nodes_of_.resize(p.bytes.size() + 1);
@@ -79,7 +80,7 @@ void Replay::moved(std::size_t slot) noexcept {
 }
 
 Status Replay::update(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
-  Backend& backend = *p.executable->device.backend();
+  Backend& backend = *backend_of(p.executable->device);
   if (Status s = backend.enter(); !s) return s;
   Status failed;
   for (std::uint32_t node = 0; failed && node < stale_.size(); ++node) {
@@ -101,7 +102,7 @@ Status Replay::update(const Prepared::Impl& p, std::span<const Argument> argumen
 Status Replay::make_anew(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
   const contract::Pause once;  // it allocates, and may wait
   try {
-    refused_ = std::exchange(graph_, p.executable->device.backend()->create_graph());
+    refused_ = std::exchange(graph_, backend_of(p.executable->device)->create_graph());
     build(p, arguments);
   } catch (const std::exception& error) {
     return status(ErrorCode::unsupported, "the graph cannot be made anew: {}", error.what());

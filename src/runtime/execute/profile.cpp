@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/access.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
 
@@ -42,9 +43,9 @@ std::string Prepared::explain() const {
   const auto names = [](const std::vector<schedule::TaskId>& tasks) {
     return fmt::format("step{} {}", tasks.size() == 1 ? "" : "s", fmt::join(tasks, ", "));
   };
-  std::string text =
-      fmt::format("steps: {}  streams: {}  {:.2f} us by the cost model ({})\n", p.steps.size(),
-                  p.streams.streams, p.streams.seconds * 1e6, p.executable->device.backend()->target().name);
+  std::string text = fmt::format("steps: {}  streams: {}  {:.2f} us by the cost model ({})\n", p.steps.size(),
+                                 p.streams.streams, p.streams.seconds * 1e6,
+                                 backend_of(p.executable->device)->target().name);
   text += fmt::format("workspace: {} bytes, of which {} are live at one time  packed: {} bytes\n",
                       p.workspace_bytes, p.workspace_bound, p.packed_bytes);
   if (!p.cooperative_steps.empty()) {
@@ -72,7 +73,7 @@ std::string Prepared::explain() const {
 Profile Prepared::predicted() const {
   const Impl& p = *impl_;
   Profile profile;
-  profile.clock = "cost model (" + p.executable->device.backend()->target().name + ')';
+  profile.clock = "cost model (" + backend_of(p.executable->device)->target().name + ')';
   profile.seconds = p.streams.seconds;
   for (const runtime::Command& command : p.commands.list) {
     const schedule::Span span = p.streams.spans[command.step];
@@ -92,7 +93,7 @@ void Workspace::measure() {
   const Prepared::Impl& p = *impl_->prepared;
   if (!impl_->marks.empty() || p.executable->device.kind() == DeviceKind::reference) return;
   std::vector<std::unique_ptr<runtime::Event>> marks(2 * p.commands.list.size() + 2);
-  for (auto& mark : marks) mark = p.executable->device.backend()->create_event();
+  for (auto& mark : marks) mark = backend_of(p.executable->device)->create_event();
   // A graph cannot have the marks.
   if (impl_->replay) impl_->make_streams();
   impl_->mode = ExecutionMode::streams;
@@ -103,7 +104,7 @@ void Workspace::measure() {
 std::optional<Profile> Workspace::measured() const {
   if (!impl_ || impl_->marks.empty() || !impl_->marked) return std::nullopt;
   const Prepared::Impl& p = *impl_->prepared;
-  runtime::Backend& backend = *p.executable->device.backend();
+  runtime::Backend& backend = *backend_of(p.executable->device);
   const auto& marks = impl_->marks;
   const runtime::Event &start = *marks[marks.size() - 2], &end = *marks.back();
   if (!backend.passed(end)) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/access.hpp"
 #include "base/formatted_status.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -96,7 +97,7 @@ Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers
 }
 
 Status check_device(const Prepared::Impl& p, const Stream& stream) noexcept {
-  if (stream.backend() == p.executable->device.backend()) return Status::ok();
+  if (backend_of(stream) == backend_of(p.executable->device)) return Status::ok();
   return status(ErrorCode::invalid_argument, "the stream is of another device than the executable's, {}",
                 p.device_name);
 }
@@ -157,7 +158,7 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
       const BufferView& base = in_packed ? packed : buffers[static_cast<std::size_t>(from.location.slot)];
       arguments[i].address = static_cast<std::byte*>(base.address) + from.location.offset;
     }
-    Status failed = enqueue(step, arguments.data(), nullptr, *p.executable->device.backend(), queue);
+    Status failed = enqueue(step, arguments.data(), nullptr, *backend_of(p.executable->device), queue);
     if (!failed) return of_step(step, failed);
   }
   return Status::ok();
@@ -169,7 +170,7 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
 class Launcher {
  public:
   Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue) noexcept
-      : p_(p), w_(w), backend_(*p.executable->device.backend()), queue_(queue) {}
+      : p_(p), w_(w), backend_(*backend_of(p.executable->device)), queue_(queue) {}
 
   Status run() noexcept {
     const runtime::ProfilerRange range(p_.ranges.get(), 0);
@@ -304,7 +305,7 @@ Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
   const bool asked = runtime::contract::checked() || !w.prepared->cooperative.empty();
   if (asked && w.last_queue && w.last_queue != &queue &&
-      !w.prepared->executable->device.backend()->passed(*w.last_run)) {
+      !backend_of(w.prepared->executable->device)->passed(*w.last_run)) {
     return {ErrorCode::invalid_argument,
             "the workspace is in use by a run on another stream, which nobody waited for"};
   }
@@ -356,13 +357,13 @@ Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, Buffe
   if (Status bad = check_device(p, stream); !bad) return bad;
   if (Status bad = check_buffers(p, buffers, p.packs); !bad) return bad;
   if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
-  return enqueue_setup(p, buffers, packed, stream.queue());
+  return enqueue_setup(p, buffers, packed, queue_of(stream));
 }
 
 Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
                      BufferView packed) const noexcept {
   if (Status bad = check_device(*impl_, stream); !bad) return bad;
-  Workspace::Impl* const w = workspace.impl();
+  Workspace::Impl* const w = impl_of(workspace);
   if (!w || (w->prepared != impl_ && w->prepared != impl_->split)) {
     return status(ErrorCode::invalid_argument, "{}: make one by Prepared::workspace",
                   w ? "the workspace is of another Prepared" : "the workspace is empty");
@@ -370,15 +371,15 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   const Impl& p = *w->prepared;
   const Lease lease(w->running);
   if (!lease.held()) return {ErrorCode::invalid_argument, "another thread is in a run with this workspace"};
-  if (Status bad = check_sharing(*w, stream.queue()); !bad) return bad;
+  if (Status bad = check_sharing(*w, queue_of(stream)); !bad) return bad;
   if (Status bad = bind(p, *w, buffers, packed); !bad) return bad;
   const DeviceKind kind = p.executable->device.kind();
   if (kind == DeviceKind::reference) return p.executable->origin->evaluate(p, buffers);
-  if (w->debug) return w->debug->run(p, buffers, w->arguments, stream.queue());
+  if (w->debug) return w->debug->run(p, buffers, w->arguments, queue_of(stream));
   // What the emulated device does inside a launch is not checked.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
   w->marked = false;
-  Status done = Launcher(p, *w, stream.queue()).run();
+  Status done = Launcher(p, *w, queue_of(stream)).run();
   w->marked = static_cast<bool>(done);
   if (done && hot.broken()) return status(ErrorCode::internal, "contract: a run {}", hot.broken());
   return done;

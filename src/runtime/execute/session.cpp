@@ -6,6 +6,7 @@
 #include <fuse/session.hpp>
 #include <mutex>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -64,8 +65,8 @@ std::string type_of(const Slot& slot) {
 
 void upload(Stream& stream, BufferView to, const HostData& from) {
   if (from.bytes().empty()) return;
-  stream.backend()
-      ->upload(stream.queue(), to.address, from.bytes().data(),
+  backend_of(stream)
+      ->upload(queue_of(stream), to.address, from.bytes().data(),
                static_cast<std::int64_t>(from.bytes().size()))
       .throw_if_failed();
 }
@@ -140,7 +141,7 @@ Bound::Bound(Executable executable, const Weights& weights) {
 Bound::Bound(Executable executable, const Bound& other) {
   auto impl = std::make_shared<Impl>(std::move(executable));
   const Executable& from = other.executable();
-  if (impl->executable.device().backend() != from.device().backend()) {
+  if (backend_of(impl->executable.device()) != backend_of(from.device())) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("the model is on {}, the other one on {}",
                                         impl->executable.device().name(), from.device().name()),
@@ -279,7 +280,7 @@ void Session::forget(std::size_t place) {
 }
 
 void Session::check_device(const std::shared_ptr<runtime::Backend>& backend, std::string_view what) const {
-  if (backend == executable_.device().backend()) return;
+  if (backend == backend_of(executable_.device())) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("the {} is of another device than the session's, {}", what,
                                       executable_.device().name()),
@@ -310,9 +311,9 @@ void Session::set(std::string_view name, const HostData& elements) {
 }
 
 void Session::set_later(Stream& stream, std::string_view name, const HostData& elements) {
-  check_device(stream.backend(), "stream");
+  check_device(backend_of(stream), "stream");
   const std::size_t index = settable(name, elements);
-  if (in_flight_ && &in_flight_->queue() != &stream.queue()) wait();
+  if (in_flight_ && &queue_of(*in_flight_) != &queue_of(stream)) wait();
   in_flight_ = stream;
   forget(index);
   upload(stream, views_[index], elements);
@@ -368,7 +369,7 @@ void Session::use(std::string_view name, BufferView memory) {
 }
 
 void Session::use(std::string_view name, const Buffer& buffer) {
-  check_device(buffer.backend(), "buffer");
+  check_device(backend_of(buffer), "buffer");
   use(name, buffer.view());
   buffers_[any_slot(name)] = buffer;
 }
@@ -409,7 +410,7 @@ void Session::pack() {
 
 void Session::enqueue(Stream& stream) {
   check_set(true);
-  if (in_flight_ && &in_flight_->queue() != &stream.queue()) wait();
+  if (in_flight_ && &queue_of(*in_flight_) != &queue_of(stream)) wait();
   std::fill(made_.begin(), made_.end(), false);
   in_flight_ = stream;
   if (!is_packed_ && prepared_.packed_bytes() > 0) {
@@ -450,6 +451,10 @@ std::int64_t Session::bytes_of(std::string_view output) const {
   return prepared_.bytes(executable_.output_slot(output));
 }
 
+std::vector<std::byte> Session::get(std::string_view name) const { return get<std::byte>(name); }
+
+std::optional<Profile> Session::measured() const { return workspace_.measured(); }
+
 void Session::get(std::string_view name, const HostSpan& elements) const {
   const std::size_t index = executable_.output_slot(name);
   const Slot& slot = executable_.slots()[index];
@@ -462,8 +467,8 @@ void Session::get(std::string_view name, const HostSpan& elements) const {
                  elements.dtype());
   wait();
   if (elements.bytes().empty()) return;
-  stream_.backend()
-      ->download(stream_.queue(), elements.bytes().data(), views_[index].address, prepared_.bytes(index))
+  backend_of(stream_)
+      ->download(queue_of(stream_), elements.bytes().data(), views_[index].address, prepared_.bytes(index))
       .throw_if_failed();
   stream_.synchronize().throw_if_failed();
 }

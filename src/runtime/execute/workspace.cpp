@@ -1,6 +1,7 @@
 // What one run in flight has for itself. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/access.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/execute/step_launch.hpp"
@@ -34,7 +35,7 @@ std::vector<void*> values_of(const Prepared::Impl& p, std::vector<runtime::Argum
 
 /// Checks launches once for all runs.
 void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument>& arguments) {
-  const runtime::Backend& backend = *p.executable->device.backend();
+  const runtime::Backend& backend = *backend_of(p.executable->device);
   for (const runtime::ReadyStep& step : p.steps) {
     if (step.kind != runtime::ReadyStep::Kind::kernel) continue;
     const runtime::Range own = step.arguments;
@@ -47,7 +48,7 @@ void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument
 /// Reserves slots for cooperative launches, or else takes their fallback launches, which need none.
 void reserve_slots(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
                    const void* memory) {
-  runtime::Backend& backend = *whole->executable->device.backend();
+  runtime::Backend& backend = *backend_of(whole->executable->device);
   for (const auto& p : {whole, whole->split}) {
     if (!p) break;
     workspace.slots = backend.residency().reserve(p->cooperative, memory, backend.target());
@@ -72,7 +73,7 @@ void reserve_slots(const std::shared_ptr<const Prepared::Impl>& whole, Workspace
 Workspace Prepared::workspace(const WorkspaceOptions& options) const {
   Buffer owned = impl_->executable->device.allocate(impl_->workspace_bytes);
   Workspace made = workspace(owned.view(), options);
-  made.impl()->owned = std::move(owned);
+  impl_of(made)->owned = std::move(owned);
   return made;
 }
 
@@ -95,7 +96,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   }
   if (!made->replay) made->make_streams();
   if (runtime::contract::checked() || !p.cooperative.empty() || p.executable->device.memory())
-    made->last_run = p.executable->device.backend()->create_event(false);
+    made->last_run = backend_of(p.executable->device)->create_event(false);
   return Workspace(std::move(made));
 }
 
@@ -126,11 +127,11 @@ Workspace::Impl::~Impl() {
   if (!last_run || !last_queue) return;  // never ran, or was not made to its end
   const Device& device = prepared->executable->device;
   if (!prepared->cooperative.empty() || (owned.address() && device.memory()))
-    device.backend()->finish(*last_run);
+    backend_of(device)->finish(*last_run);
 }
 
 void Workspace::Impl::make_streams() {
-  runtime::Backend& backend = *prepared->executable->device.backend();
+  runtime::Backend& backend = *backend_of(prepared->executable->device);
   const auto streams = static_cast<std::size_t>(prepared->streams.streams);
   std::vector<std::unique_ptr<runtime::Queue>> made_queues(streams - 1);
   std::vector<std::unique_ptr<runtime::Event>> made_events(streams > 1 ? prepared->commands.events + 1 : 0);

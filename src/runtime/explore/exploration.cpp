@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/device/backend.hpp"
@@ -62,11 +63,11 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
     : explored_(std::move(explored)),
       usual_(std::move(usual)),
       compile_seconds_(compile_seconds),
-      exact_clock_(explored_.device.backend()->repeats_times()),
+      exact_clock_(backend_of(explored_.device)->repeats_times()),
       rehearsal_(explored_.graph, explored_.device, explored_.dims,
                  explored_.options.max_emulated_operations),
-      space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
-                      explored_.options, device_options(*explored_.device.backend()))),
+      space_(space_of(ir_of(explored_.graph), backend_of(explored_.device)->target(), explored_.compile,
+                      explored_.options, device_options(*backend_of(explored_.device)))),
       usual_wanted_(wanted({})),
       best_(space_.decisions({})),
       builder_([this](const CandidateBuilder::Wanted& wanted) { return make(wanted); }) {}
@@ -100,7 +101,7 @@ std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const Buffe
   if (!have_memory(usual_->prepared(), buffers, slots)) return nullptr;
   if (!snapshot()) {
     usual_->make_measurable(EpochTimes(space_.cuts[0].placing));
-    auto made = std::make_shared<Snapshot>(*usual_, explored_.graph.ir(), explored_.dims, stream, buffers);
+    auto made = std::make_shared<Snapshot>(*usual_, ir_of(explored_.graph), explored_.dims, stream, buffers);
     const std::lock_guard lock(snapshot_mutex_);
     snapshot_ = std::move(made);
   }
@@ -410,10 +411,10 @@ bool Exploration::is_late() {
 schedule::Decisions Exploration::decisions_of(const Configuration& configuration,
                                               const Variant& variant) const {
   schedule::Decisions asked = space_.decisions(configuration);
-  const Compiled& stages = variant.executable().stages();
+  const Compiled& stages = stages_of(variant.executable());
   if (!space_.streams_of(configuration).empty()) asked.run = stages.run;
   if (!space_.is_partial(configuration)) return asked;
-  schedule::Decisions all = fuse::decisions_of(stages, explored_.device.backend()->target());
+  schedule::Decisions all = fuse::decisions_of(stages, backend_of(explored_.device)->target());
   all.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
   all.run = asked.run;
   return all;
@@ -446,7 +447,7 @@ void Exploration::finish() {
     // Everything may be at its default: then both were the same.
     if (variant == usual_) tuned_seconds_ = default_seconds_;
   }
-  const Backend& backend = *explored_.device.backend();
+  const Backend& backend = *backend_of(explored_.device);
   best_.measured =
       schedule::Measured{.device = fmt::format("{} by {}", explored_.device.name(), backend.clock()),
                          .gemms = best_.gemms.empty() ? "" : backend.gemm_library(),

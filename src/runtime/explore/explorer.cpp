@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/access.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/explore/exploration.hpp"
 
@@ -49,7 +50,7 @@ struct Explorer::Impl {
       : start(std::chrono::steady_clock::now()),
         usual(std::make_shared<runtime::Variant>(compile(explored.graph, explored.device, explored.compile),
                                                  explored.dims)),
-        backend(*usual->executable().device().backend()),
+        backend(*backend_of(usual->executable().device())),
         exploration(std::move(explored), usual,
                     std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()),
         current(usual) {}
@@ -84,7 +85,7 @@ Status Explorer::Impl::run(Stream& stream, std::span<const BufferView> buffers) 
 /// Whether it has run.
 bool Explorer::Impl::explore(Stream& stream, std::span<const BufferView> buffers, Status& ran) noexcept {
   const std::unique_lock lock(exploring, std::try_to_lock);
-  if (!lock || backend.captures(stream.queue())) return false;
+  if (!lock || backend.captures(queue_of(stream))) return false;
   try {
     const std::shared_ptr<runtime::Variant> variant = exploration.next(stream, buffers);
     if (std::shared_ptr<runtime::Variant> winner = exploration.take_winner()) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/signature_of.hpp"
 #include "runtime/execute/binding.hpp"
 #include "runtime/explore/snapshot.hpp"
@@ -29,11 +30,11 @@ Error wrong(const std::string& what, const std::string& hint) {
 
 /// Throws for dims that the graph does not have or allow, and for those that have no value.
 void check(const Graph& graph, const DimValues& dims) {
-  for (const ir::Symbol& symbol : graph.ir().symbols) {
+  for (const ir::Symbol& symbol : ir_of(graph).symbols) {
     if (!dims.contains(symbol.name))
       throw wrong(fmt::format("{} has no value", symbol.name), "every dim of the graph has one");
   }
-  static_cast<void>(runtime::Binding(runtime::signature_of(graph.ir(), {}), dims));
+  static_cast<void>(runtime::Binding(runtime::signature_of(ir_of(graph), {}), dims));
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ ExplorerBuckets::ExplorerBuckets(const Graph& graph, const Device& device, std::
     for (const Impl::Bucket& other : impl_->buckets) {
       if (other.dims == dims) throw wrong(fmt::format("{} is there twice", text_of(dims)), "once is enough");
     }
-    const double operations = runtime::operations_of(graph.ir(), dims);
+    const double operations = runtime::operations_of(ir_of(graph), dims);
     impl_->buckets.push_back({std::move(dims), operations, nullptr});
   }
 }

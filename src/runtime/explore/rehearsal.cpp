@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 
 namespace fuse::runtime {
@@ -26,7 +27,7 @@ std::vector<Buffer> buffers_of(const Prepared& prepared, const std::vector<Slot>
 Rehearsal::Rehearsal(const Graph& graph, const Device& device, const DimValues& dims, double most_operations)
     : graph_(graph), dims_(dims) {
   if (device.kind() != DeviceKind::cuda || most_operations == 0) return;
-  const double operations = operations_of(graph.ir(), dims);
+  const double operations = operations_of(ir_of(graph), dims);
   if (operations > most_operations) {
     give_up(fmt::format("the graph has {:.3g} operations, and at most {:.3g} are emulated", operations,
                         most_operations));

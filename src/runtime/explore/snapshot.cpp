@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "eval/bounds/error_bound.hpp"
 #include "runtime/device/backend.hpp"
@@ -48,7 +49,9 @@ Snapshot::Snapshot(Variant& usual, const ir::Graph& graph, const DimValues& dims
     const std::int64_t bytes = usual.prepared().bytes(i);
     if (slots[i].kind == Slot::Kind::output || bytes == 0) continue;
     inputs_[i] = device.allocate(bytes);
-    device.backend()->copy(stream.queue(), inputs_[i].address(), buffers[i].address, bytes).throw_if_failed();
+    backend_of(device)
+        ->copy(queue_of(stream), inputs_[i].address(), buffers[i].address, bytes)
+        .throw_if_failed();
   }
   stream.synchronize().throw_if_failed();
 }
@@ -67,8 +70,8 @@ Snapshot::Outputs Snapshot::outputs_of(Variant& variant) {
     views[i] = own[i].view();
     if (!slots[i].donor || bytes == 0) continue;
     const std::size_t donor = *slots[i].donor;
-    device.backend()
-        ->copy(stream.queue(), own[i].address(), inputs_[donor].address(), bytes)
+    backend_of(device)
+        ->copy(queue_of(stream), own[i].address(), inputs_[donor].address(), bytes)
         .throw_if_failed();
     views[donor] = own[i].view();
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -35,7 +36,7 @@ std::vector<std::string> regions_of(const Compiled& stages) {
 /// For each command, what its step has; `other` for those of another plan.
 template <class T>
 std::vector<T> by_command(const Workspace& workspace, const std::vector<T>& by_step, const T& other) {
-  const Prepared::Impl& p = *workspace.impl()->prepared;
+  const Prepared::Impl& p = *impl_of(workspace)->prepared;
   std::vector<T> result;
   for (const Command& command : p.commands.list)
     result.push_back(p.as_planned ? by_step[p.steps[command.step].number] : other);
@@ -57,7 +58,7 @@ Variant::Variant(Executable executable, const DimValues& dims, ExecutionMode mod
 
 std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
   constexpr std::size_t most = 8;
-  const void* const queue = &stream.queue();
+  const void* const queue = &queue_of(stream);
   const auto known = std::ranges::find(workspaces_, queue, &OnStream::queue);
   if (known != workspaces_.end()) {
     workspaces_.splice(workspaces_.begin(), workspaces_, known);
@@ -70,13 +71,13 @@ std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
     if (workspaces_.size() > most) workspaces_.pop_back();  // a run in flight keeps what it needs
   }
   const bool captures =
-      mode_ != ExecutionMode::streams && executable_.device().backend()->captures(stream.queue());
+      mode_ != ExecutionMode::streams && backend_of(executable_.device())->captures(queue_of(stream));
   return captures ? workspaces_.front().captured : workspaces_.front().workspace;
 }
 
 Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) {
   if (packed_for_ == parameters || prepared_.packed_bytes() == 0) return {};
-  if (executable_.device().backend()->captures(stream.queue()))
+  if (backend_of(executable_.device())->captures(queue_of(stream)))
     return {ErrorCode::invalid_argument,
             "parameters have to be packed, and the stream is being captured: run once before the capture"};
   if (Status failed = prepared_.pack(stream, buffers, packed_.view()); !failed) return failed;
@@ -101,16 +102,16 @@ Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::ui
 }
 
 void Variant::make_measurable(const EpochTimes& epochs) {
-  if (measuring_.impl()) return;
+  if (impl_of(measuring_)) return;
   Workspace made = prepared_.workspace({mode_});
   if (mode_ == ExecutionMode::graph) {
-    Backend& backend = *executable_.device().backend();
+    Backend& backend = *backend_of(executable_.device());
     marks_ = {.start = backend.create_event(), .end = backend.create_event()};
     measuring_ = std::move(made);
     return;
   }
   made.measure();
-  const Compiled& stages = executable_.stages();
+  const Compiled& stages = stages_of(executable_);
   regions_ = by_command(made, regions_of(stages), std::string());
   levels_ = by_command(made, epochs.levels_of(stages.plan), -1);
   epochs_ = epochs;
@@ -124,12 +125,12 @@ Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers
       const std::lock_guard lock(mutex_);
       if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
     }
-    Backend& backend = *executable_.device().backend();
+    Backend& backend = *backend_of(executable_.device());
     if (marks_.start) {
-      if (Status failed = backend.record(stream.queue(), *marks_.start); !failed) return failed;
+      if (Status failed = backend.record(queue_of(stream), *marks_.start); !failed) return failed;
     }
     if (Status failed = prepared_.run(stream, buffers, measuring_, packed_.view()); !failed) return failed;
-    return marks_.end ? backend.record(stream.queue(), *marks_.end) : Status();
+    return marks_.end ? backend.record(queue_of(stream), *marks_.end) : Status();
   } catch (const std::exception& failed) {
     return status_of(failed);
   }
@@ -137,7 +138,7 @@ Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers
 
 std::optional<std::map<std::string, double>> Variant::measured() const {
   if (marks_.start) {
-    Backend& backend = *executable_.device().backend();
+    Backend& backend = *backend_of(executable_.device());
     if (!backend.passed(*marks_.end)) return std::nullopt;
     double whole = 0;
     backend.elapsed(*marks_.start, *marks_.end, whole).throw_if_failed();

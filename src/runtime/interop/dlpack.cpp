@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/access.hpp"
 #include "ir/graph/infer.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/interop/dlpack_abi.hpp"
@@ -211,7 +212,7 @@ std::unique_ptr<ExportedTensor<Managed>> make_exported(const Buffer& buffer, DTy
   }
   dlpack::Tensor& tensor = exported->managed.tensor;
   tensor.data = buffer.address();
-  const DLPackDevice device = device_of(*buffer.backend());
+  const DLPackDevice device = device_of(*backend_of(buffer));
   tensor.device_type = device.type;
   tensor.device_id = device.id;
   tensor.rank = static_cast<std::int32_t>(shape.size());
@@ -259,7 +260,7 @@ DLPackTensor import_dlpack(DLManagedTensorVersioned* tensor, const Device& devic
                   fmt::format("its DLPack version is {}.{}, fuse reads {}.x", managed->major, managed->minor,
                               dlpack::ManagedVersioned::version));
   }
-  DLPackTensor::Parts parts = read_dlpack(managed->tensor, *device.backend());
+  DLPackTensor::Parts parts = read_dlpack(managed->tensor, *backend_of(device));
   parts.read_only = (managed->flags & dlpack::ManagedVersioned::read_only) != 0;
   return take(managed, std::move(parts), device);
 }
@@ -267,7 +268,7 @@ DLPackTensor import_dlpack(DLManagedTensorVersioned* tensor, const Device& devic
 DLPackTensor import_dlpack(DLManagedTensor* tensor, const Device& device) {
   auto* const managed = reinterpret_cast<dlpack::Managed*>(tensor);
   if (!managed) refuse_dlpack(ErrorCode::invalid_argument, "null");
-  return take(managed, read_dlpack(managed->tensor, *device.backend()), device);
+  return take(managed, read_dlpack(managed->tensor, *backend_of(device)), device);
 }
 
 DLManagedTensorVersioned* export_dlpack(const Buffer& buffer, DType dtype,

@@ -51,7 +51,7 @@ Weights Weights::from_npy(const std::vector<std::pair<std::string, std::string>>
   return Weights(std::move(data));
 }
 
-const Weights::View* Weights::find(std::string_view name) const {
+const Weights::View* Weights::find(std::string_view name) const& {
   if (!data_) return nullptr;
   if (const auto found = data_->views.find(name); found != data_->views.end()) return &found->second;
   if (!data_->file) return nullptr;
@@ -62,7 +62,7 @@ const Weights::View* Weights::find(std::string_view name) const {
   return nullptr;
 }
 
-Weights::View Weights::at(std::string_view name) const {
+Weights::View Weights::at(std::string_view name) const& {
   if (const View* view = find(name)) return *view;
   const std::vector<std::string> all = names();
   std::string hint = did_you_mean(all, name);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "plan/fallback_launches.hpp"
 #include "runtime/device/hot_path_check.hpp"
@@ -134,7 +135,8 @@ std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std
     if (!other.setup) continue;
     if (other.program->setup == made.build->program->setup) break;
     ValueLocations locations(*other.setup, binding, {}, packed);
-    StepPreparer preparer(*made.executable->device.backend(), other, *other.setup, binding, locations, made);
+    StepPreparer preparer(*backend_of(made.executable->device), other, *other.setup, binding, locations,
+                          made);
     prepare_setup(*other.setup, preparer, made);
     packed = locations.packed_bytes();
   }
@@ -144,7 +146,7 @@ std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std
 /// Turns a plan's steps into ready ones.
 void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const Binding& binding,
                   Prepared::Impl& made) {
-  Backend& backend = *made.executable->device.backend();
+  Backend& backend = *backend_of(made.executable->device);
   const Build& build = *made.build;
   const Program& program = *build.program;
   const auto [packed, own] = prepare_other_setups(0, 0, binding, made);
@@ -246,7 +248,7 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
     return made;
   };
   if (std::none_of(plan.steps.begin(), plan.steps.end(), has_fallback)) return prepared(plan, true);
-  const Target& target = executable->device.backend()->target();
+  const Target& target = backend_of(executable->device)->target();
   const auto gives_way = [&](const Step& step) {
     if (!has_fallback(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);

@@ -8,6 +8,7 @@
 #include <queue>
 #include <utility>
 
+#include "base/access.hpp"
 #include "plan/decision_line.hpp"
 #include "plan/step_dependencies.hpp"
 
@@ -104,7 +105,7 @@ schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
 }
 
 schedule::RunDecision run_decision_of(const Workspace& workspace) {
-  const Prepared::Impl& p = *workspace.impl()->prepared;
+  const Prepared::Impl& p = *impl_of(workspace)->prepared;
   schedule::RunDecision result{.mode = workspace.mode()};
   if (!p.as_planned) return result;
   const schedule::Plan& plan = p.build->program->plan;

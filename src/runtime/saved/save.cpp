@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "os/mapped_file.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
@@ -43,7 +44,7 @@ SavedTarget target_of(const Executable::Impl& impl) {
                  .message = "an executable of the reference device has no kernels to save",
                  .hint = "compile for the device that is to run it"});
   }
-  return saved_target(impl.device.backend()->fits(), impl.builds,
+  return saved_target(backend_of(impl.device)->fits(), impl.builds,
                       {.explanation = impl.origin->explain(impl),
                        .source = impl.origin->source(),
                        .graph = impl.origin->graph(),
@@ -83,7 +84,7 @@ void check_readable(const std::vector<SavedTarget>& targets, const std::string& 
 }
 
 SavedTarget fitting(std::vector<SavedTarget> targets, const Device& device, const std::string& path) {
-  const std::vector<Fit> here = device.backend()->fits();
+  const std::vector<Fit> here = backend_of(device)->fits();
   std::string why;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string differ = differences(targets[i].fits, here);
@@ -104,8 +105,8 @@ inline namespace v0 {
 void save(const std::string& path, std::span<const Executable> executables) {
   std::vector<runtime::SavedTarget> targets;
   for (const Executable& executable : executables) {
-    const Executable::Impl& impl = executable.impl();
-    runtime::check_one_graph(executables.front().impl(), impl);
+    const Executable::Impl& impl = *impl_of(executable);
+    runtime::check_one_graph(*impl_of(executables.front()), impl);
     runtime::SavedTarget target = runtime::target_of(impl);
     runtime::check_new(targets, target, impl.device.name());
     targets.push_back(std::move(target));
@@ -125,7 +126,7 @@ Executable Executable::load(const std::string& path, const Device& device) {
   auto origin = std::make_shared<runtime::SavedOrigin>(std::move(target.provenance));
   return runtime::make_executable(
       device, std::move(origin),
-      runtime::loaded_builds(runtime::runnable(std::move(target), path), *device.backend()));
+      runtime::loaded_builds(runtime::runnable(std::move(target), path), *backend_of(device)));
 }
 
 }  // namespace v0

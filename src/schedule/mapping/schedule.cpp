@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "schedule/mapping/costly_columns.hpp"
 #include "schedule/mapping/nest_rules.hpp"
@@ -41,8 +42,8 @@ std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
 /// The largest value in the evaluation of the expression: among symbols, dividends and itself.
 std::int64_t largest_within(const Dim& dim, const analysis::Facts& facts) {
   std::int64_t largest = upper_bound(dim, facts);
-  if (!dim.poly()) return largest;
-  for (const detail::DimTerm& term : dim.poly()->terms) {
+  if (!poly_of(dim)) return largest;
+  for (const detail::DimTerm& term : poly_of(dim)->terms) {
     Dim product = term.coefficient < 0 ? -term.coefficient : term.coefficient;
     for (const detail::Atom& factor : term.factors) {
       if (factor->kind == detail::DimAtom::Kind::symbol) {
@@ -710,7 +711,7 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
     if (own.online_softmax && !with_online_softmax(graph, segment.phases[i]))
-      return "online is for sums of exponentials, of which it has none";
+      return "online_softmax is for sums of exponentials, of which it has none";
     if (own.across && !across_rows(graph, segment.phases[i]))
       return "across is for reductions over an outer dim, of which it has none";
     if (own.online_softmax && own.across) return "sums of exponentials across rows";

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/access.hpp"
+
 namespace fuse::schedule {
 
 Mentions::Mentions(const ir::Graph& graph) : of_(graph.nodes.size()) {
@@ -21,7 +23,7 @@ Mentions::Mentions(const ir::Graph& graph) : of_(graph.nodes.size()) {
   const auto add = [&](const std::vector<Dim>& dims, std::vector<SymbolId>& found) {
     for (const Dim& dim : dims) {
       if (dim.is_constant()) continue;
-      const auto [entry, added] = known.try_emplace(dim.poly(), Known{dim});
+      const auto [entry, added] = known.try_emplace(poly_of(dim), Known{dim});
       std::vector<SymbolId>& symbols = entry->second.symbols;
       if (added) {
         for (const Dim& symbol : dim.symbols()) symbols.push_back(ids.at(symbol.name()));

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/graph/attr.hpp"
 #include "schedule/segments/loop_shape.hpp"
@@ -80,8 +81,8 @@ class Walker {
                      [](const Dim& a, const Dim& b) { return a.symbols().size() < b.symbols().size(); });
     std::vector<Dim> tested;
     for (const Dim& dim : open) {
-      if (!dim.poly()) continue;
-      for (const detail::DimTerm& term : dim.poly()->terms) {
+      if (!poly_of(dim)) continue;
+      for (const detail::DimTerm& term : poly_of(dim)->terms) {
         if (divides(vector, term)) continue;
         const auto is_tested = [&](const detail::Atom& factor) {
           return std::find(tested.begin(), tested.end(), detail::DimPoly::of(factor)) != tested.end();
@@ -135,8 +136,8 @@ class Walker {
   /// Whether each term that the width does not divide has a symbol that the kernel may test. Quotients and
   /// remainders are not looked into: half of a multiple of 4 need not be one.
   bool is_multiple_where_tested(const Dim& dim) const {
-    if (!dim.poly() || dim.poly()->constant % width_ != 0) return false;
-    const std::vector<detail::DimTerm>& terms = dim.poly()->terms;
+    if (!poly_of(dim) || poly_of(dim)->constant % width_ != 0) return false;
+    const std::vector<detail::DimTerm>& terms = poly_of(dim)->terms;
     return std::all_of(terms.begin(), terms.end(), [&](const detail::DimTerm& term) {
       return divides(width_, term) ||
              std::any_of(term.factors.begin(), term.factors.end(),

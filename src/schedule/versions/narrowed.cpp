@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/access.hpp"
 #include "ir/graph/rewrite_dims.hpp"
 #include "passes/canonical_dims.hpp"
 
@@ -27,7 +28,7 @@ ir::Graph with_ranges(const ir::Graph& graph, const std::function<DimRange(const
   std::unordered_map<const detail::DimPoly*, std::pair<Dim, Dim>> seen;  // it keeps its keys alive
   const auto rewrite = [&](Dim& dim) {
     if (dim.is_constant()) return;
-    const auto [entry, fresh] = seen.try_emplace(dim.poly());
+    const auto [entry, fresh] = seen.try_emplace(poly_of(dim));
     if (fresh) {
       entry->second = {dim, dim.substitute([&](std::string_view name) {
                          const auto found = symbols.find(name);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/facts.hpp"
+#include "base/access.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/segments/transposed.hpp"

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "ir/graph/ir_graph.hpp"
 #include "plan/versions/version_table.hpp"
 #include "schedule/choosers/chooser.hpp"

@@ -3,6 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "cuda/products.hpp"
@@ -270,10 +271,10 @@ TEST_CASE("steps of several streams go on the caller's where a graph has ended",
     const Device device = Device::cuda();
     PipelineOptions apart;
     apart.merge_gemms = false;
-    Compiled compiled = run_pipeline(g.ir(), device.backend()->target(), apart);
+    Compiled compiled = run_pipeline(ir_of(g), backend_of(device)->target(), apart);
     REQUIRE(compiled.plan.steps.size() == 3);
     compiled.streams = {.max_streams = 2, .stream = {0, 1, 0}};
-    const Executable executable = runtime::make_executable(g.ir(), std::move(compiled), device);
+    const Executable executable = runtime::make_executable(ir_of(g), std::move(compiled), device);
     WholeRun run(executable, {}, by_graph);
     REQUIRE(run.prepared.streams() == 2);
     std::vector<Buffer> others;

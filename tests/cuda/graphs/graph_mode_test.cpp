@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/access.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "cuda/fake_device.hpp"
 #include "cuda/step_accesses.hpp"
 #include "runtime/cuda/gemm_captures.hpp"
@@ -42,7 +44,8 @@ TEST_CASE("a run in graph mode with the same buffers is one driver call", "[cuda
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
+    const Executable executable =
+        compile(branches(), Device::cuda(), {.experiments = experiments({.layers = 2})});
     WholeRun run(executable, {}, by_graph);
     CHECK(run.workspace.mode() == ExecutionMode::graph);
     REQUIRE(run.prepared.streams() > 1);
@@ -70,7 +73,7 @@ TEST_CASE("another buffer costs a call for each node that has it", "[cuda][graph
     WholeRun run(executable, {}, by_graph);
     run.run().throw_if_failed();
     for (std::size_t slot = 0; slot < run.views.size(); ++slot) {
-      const std::size_t affected = steps_with(*run.workspace.impl()->prepared, slot);
+      const std::size_t affected = steps_with(*impl_of(run.workspace)->prepared, slot);
       REQUIRE(affected > 0);
       const Buffer other = executable.device().allocate(run.prepared.bytes(slot));
       const BufferView first = std::exchange(run.views[slot], other.view());
@@ -88,7 +91,7 @@ TEST_CASE("another buffer costs a call for each node that has it", "[cuda][graph
       CHECK(have == affected);
       run.buffers.push_back(other);
     }
-    CHECK(steps_with(*run.workspace.impl()->prepared, executable.output_slot("y")) == 1);
+    CHECK(steps_with(*impl_of(run.workspace)->prepared, executable.output_slot("y")) == 1);
   }
   fakes.require_clean();
 }
@@ -106,8 +109,8 @@ TEST_CASE("packed memory that moved costs a call for each node that reads it", "
     REQUIRE(run.prepared.packed_bytes() > 0);
     run.run().throw_if_failed();
     const Buffer first = std::exchange(run.packed, executable.device().allocate(run.prepared.packed_bytes()));
-    const std::size_t readers =
-        steps_with(*run.workspace.impl()->prepared, static_cast<std::size_t>(runtime::ValueLocation::packed));
+    const std::size_t readers = steps_with(*impl_of(run.workspace)->prepared,
+                                           static_cast<std::size_t>(runtime::ValueLocation::packed));
     REQUIRE(readers > 0);
     const int before = fakes.call_count();
     run.run().throw_if_failed();
@@ -136,7 +139,7 @@ TEST_CASE("two sets of buffers in turn cost a call for each node that has one, o
       run.buffers.push_back(executable.device().allocate(run.prepared.bytes(slot)));
       others.push_back(run.buffers.back().view());
     }
-    const Prepared::Impl& p = *run.workspace.impl()->prepared;
+    const Prepared::Impl& p = *impl_of(run.workspace)->prepared;
     std::ptrdiff_t affected = 0, gemms = 0;
     for (const runtime::ReadyStep& step : p.steps) {
       const std::vector<Access> touched = accesses(p, step);
@@ -196,7 +199,7 @@ void check_same_launches(const Graph& graph, const DimValues& dims = {}) {
   const Fakes fakes;
   const Executable executable = compile(graph, Device::cuda());
   WholeRun run(executable, dims);
-  const Prepared::Impl& p = *run.workspace.impl()->prepared;
+  const Prepared::Impl& p = *impl_of(run.workspace)->prepared;
   int before = fakes.call_count();
   run.run().throw_if_failed();
   std::vector<std::string> launched, in_graph;
@@ -370,7 +373,10 @@ TEST_CASE("automatic is a graph where the cost model expects it to pay", "[cuda]
   const FakeEnvironment environment;
   const Fakes fakes;
   const auto mode = [](const Graph& graph, const Device& device) {
-    return compile(graph, device, {.layers = 2}).prepare().workspace({ExecutionMode::automatic}).mode();
+    return compile(graph, device, {.experiments = experiments({.layers = 2})})
+        .prepare()
+        .workspace({ExecutionMode::automatic})
+        .mode();
   };
   Graph small("small");
   small.output("y", exp(small.input("x", f32, {64})));

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/access.hpp"
 #include "fuzz/grow/custom_kernel.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/error_rules.hpp"
@@ -131,7 +132,7 @@ Case on_cpu(Case c, const std::string& device) {
 }
 
 Target target_of(const RunOptions& options) {
-  return is_on_cpu(options) ? Device::cpu({.machine = machine_of(options)}).backend()->target()
+  return is_on_cpu(options) ? backend_of(Device::cpu({.machine = machine_of(options)}))->target()
                             : target_profile(options.profile);
 }
 

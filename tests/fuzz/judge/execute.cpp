@@ -9,7 +9,9 @@
 #include <map>
 #include <tuple>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
+#include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/grow/random_choices.hpp"
@@ -95,8 +97,8 @@ bool is_compiled_alone(const Case& c) { return c.options.saved || has_custom_ker
 
 PipelineOptions pipeline_of(std::string_view rules) {
   CompileOptions options;
-  if (rules == "astitch") options.schemes = Schemes::astitch;
-  if (rules == "no-merge") options.stitch = Stitch::no_merge;
+  if (rules == "astitch") change_experiments(options).schemes = Schemes::astitch;
+  if (rules == "no-merge") change_experiments(options).stitch = Stitch::no_merge;
   return pipeline_options(options);
 }
 
@@ -189,7 +191,7 @@ void Batch::build_modules() {
     options.shuffle_seed = 0;
     const Device device = device_for(options);
     try {
-      const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
+      const std::shared_ptr<runtime::Module> module = backend_of(device)->load(all);
       for (const std::size_t i : members) built_[i]->module = module;
       continue;
     } catch (const Error& error) {
@@ -201,7 +203,7 @@ void Batch::build_modules() {
       start_of(i, one);
       append_all(i, one);
       try {
-        built_[i]->module = device.backend()->load(one);
+        built_[i]->module = backend_of(device)->load(one);
       } catch (const Error& error) {
         built_[i]->failure = error.what();
       }

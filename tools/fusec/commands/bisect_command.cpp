@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/access.hpp"
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
 #include "fusec/device_choice.hpp"
@@ -146,8 +147,8 @@ int execute(const BisectOptions& given) {
   const Graph graph = load_graph(options.graph.file);
   const Device device = choose_device(options).device;
   print_line("device   " + device.name());
-  const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
-  return Bisector(graph.ir(), inputs, device, pipeline_options(options.graph.compile)).run();
+  const Inputs inputs = make_inputs(ir_of(graph), options.inputs, options.graph.dims, options.seed);
+  return Bisector(ir_of(graph), inputs, device, pipeline_options(options.graph.compile)).run();
 }
 
 }  // namespace fuse::fusec

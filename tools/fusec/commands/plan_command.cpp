@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/access.hpp"
 #include "fusec/commands.hpp"
 #include "fusec/compiled_graph.hpp"
 #include "fusec/print/plan_dot.hpp"
@@ -105,10 +106,10 @@ CompiledGraph compile_graph(const GraphOptions& options, bool record) {
   const Target target = target_profile(options.profile);
   PipelineOptions how = pipeline_options(options.compile);
   how.record = record;
-  check_drop_barrier(graph.ir(), target, how);
+  check_drop_barrier(ir_of(graph), target, how);
   CompiledGraph result;
   result.target = target;
-  result.source = graph.ir();
+  result.source = ir_of(graph);
   result.partition = how.partition;
   result.dims = resolve_dims(result.source, options.dims);
   result.regions = build_regions(result.source, target, how);

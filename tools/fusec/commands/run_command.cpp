@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "eval/evaluate.hpp"
 #include "fusec/commands.hpp"
@@ -165,7 +166,7 @@ std::string decisions_text_of(const Graph& graph, const Target& target, const Co
                               schedule::RunDecision run) {
   PipelineOptions how = pipeline_options(options);
   how.record = true;
-  const Compiled stages = run_pipeline(graph.ir(), target, how);
+  const Compiled stages = run_pipeline(ir_of(graph), target, how);
   schedule::Decisions decisions = decisions_of(stages, target);
   decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
   decisions.run = std::move(run);
@@ -174,7 +175,7 @@ std::string decisions_text_of(const Graph& graph, const Target& target, const Co
 
 /// Nobody asks for one: that of the decisions, if they have one.
 ExecutionMode mode_of(const std::string& name, const Executable& executable) {
-  const std::optional<schedule::RunDecision>& run = executable.stages().run;
+  const std::optional<schedule::RunDecision>& run = stages_of(executable).run;
   const bool decided = run && run->mode != ExecutionMode::automatic;
   if (name.empty() && decided) return ExecutionMode::automatic;
   for (const ExecutionMode mode : {ExecutionMode::graph, ExecutionMode::automatic}) {
@@ -210,11 +211,11 @@ int execute(const RunOptions& given) {
   if (!options.decisions.empty() && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--decisions: the reference device has no steps");
   }
-  if (!options.output_dir.empty()) check_file_names(graph.ir());
+  if (!options.output_dir.empty()) check_file_names(ir_of(graph));
   const std::vector<KernelBarriers> barriers =
-      check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
+      check_drop_barrier(ir_of(graph), backend_of(device)->target(), pipeline_options(options.graph.compile));
   Progress progress("making the inputs");
-  Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
+  Inputs inputs = make_inputs(ir_of(graph), options.inputs, options.graph.dims, options.seed);
 
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
@@ -223,7 +224,7 @@ int execute(const RunOptions& given) {
   const double compile_seconds = compiling.seconds();
   std::string decisions;  // of the mode that the runs begin with
   if (!options.decisions.empty())
-    decisions = decisions_text_of(graph, device.backend()->target(), options.graph.compile,
+    decisions = decisions_text_of(graph, backend_of(device)->target(), options.graph.compile,
                                   runtime::run_decision_of(session.workspace()));
   if (!barriers.empty()) check_is_launched(*dropped, barriers, session);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
@@ -255,14 +256,14 @@ int execute(const RunOptions& given) {
       options.runs == 1 ? "" : fmt::format(", median of {} {:.3f} ms", options.runs, *middle * 1e3)));
 
   const std::map<std::string, runtime::HostTensor> outputs = read_outputs(executable, session);
-  for (const ir::Output& output : graph.ir().outputs) {
+  for (const ir::Output& output : ir_of(graph).outputs) {
     progress.print("output   " + summary(output.name, outputs.at(output.name)));
   }
   if (options.check_numerics) {
     progress.now("running with every value kept");
     if (!report_numerics(graph, executable, inputs, options.graph.compile, progress)) return 1;
   }
-  const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
+  const bool ok = !options.check || check_outputs(ir_of(graph), inputs, outputs, progress);
   if (!ok) return 1;
   if (!options.trace.empty()) write_trace(options.trace, session, progress);
   if (!options.decisions.empty()) {

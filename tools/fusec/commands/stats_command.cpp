@@ -5,6 +5,7 @@
 #include <fuse/session.hpp>
 #include <map>
 
+#include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/traffic.hpp"
 #include "fusec/commands.hpp"
@@ -91,22 +92,22 @@ int execute(const StatsOptions& options) {
   const Graph graph = load_graph(source.file);
   const Device device = Device::emulated({.profile = source.profile, .checked = true});
   Progress progress("making the inputs");
-  const Inputs inputs = make_inputs(graph.ir(), {}, source.dims, 1);
+  const Inputs inputs = make_inputs(ir_of(graph), {}, source.dims, 1);
   progress.now("compiling for " + device.name());
   const Executable executable = compile(graph, device, source.compile);
   Session session(executable, inputs.dims);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
   progress.now("running on " + device.name());
   session.pack();  // once, and no part of a run
-  device.backend()->reset_counts();
+  backend_of(device)->reset_counts();
   session.run();
   const Stats stats{
-      .kernels = executable.stages().source.kernels.size(),
+      .kernels = stages_of(executable).source.kernels.size(),
       .launches = session.prepared().launches(),
       .gemms = session.prepared().gemms(),
-      .traffic = traffic_of(executable.stages(), graph.ir(), inputs.dims, device.backend()->counts()),
-      .costly = runtime::executed_costly_ops(device.backend()->counts())};
-  fmt::print("{}", options.json ? json_text(to_json(stats, graph.ir(), source.profile, inputs.dims))
+      .traffic = traffic_of(stages_of(executable), ir_of(graph), inputs.dims, backend_of(device)->counts()),
+      .costly = runtime::executed_costly_ops(backend_of(device)->counts())};
+  fmt::print("{}", options.json ? json_text(to_json(stats, ir_of(graph), source.profile, inputs.dims))
                                 : to_text(stats));
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <fuse/explore.hpp>
 #include <optional>
 
+#include "base/access.hpp"
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
 #include "fusec/device_choice.hpp"
@@ -89,7 +90,8 @@ int execute(const TuneOptions& options) {
   const Graph graph = load_graph(options.run.graph.file);
   const auto [device, why] = device_of(options);
   Progress progress("making the inputs");
-  const Inputs inputs = make_inputs(graph.ir(), options.run.inputs, options.run.graph.dims, options.run.seed);
+  const Inputs inputs =
+      make_inputs(ir_of(graph), options.run.inputs, options.run.graph.dims, options.run.seed);
   progress.now("compiling for " + device.name());
   const Stopwatch watch;
   Explorer explorer(graph, device, inputs.dims,
@@ -133,7 +135,7 @@ int execute(const TuneOptions& options) {
                                options.virtual_clock ? " by the virtual clock" : ""));
   }
   if (!options.picture.empty()) {
-    write_file(options.picture, run_times_svg(graph.ir().name + " on " + device.name(), times, end));
+    write_file(options.picture, run_times_svg(ir_of(graph).name + " on " + device.name(), times, end));
     progress.print("wrote    " + options.picture);
   }
   if (!options.output.empty()) {

@@ -6,6 +6,7 @@
 #include <fuse/session.hpp>
 #include <utility>
 
+#include "base/access.hpp"
 #include "compile/compile.hpp"
 #include "eval/evaluate.hpp"
 #include "ir/graph/kept_values.hpp"
@@ -32,7 +33,7 @@ std::map<ir::NodeId, runtime::HostTensor> ValueRuns::run(const std::vector<ir::N
                                                          const PipelineOptions& options) const {
   ir::Graph graph = ir::with_kept(graph_, nodes);
   if (rewrite_) graph = rewrite_(graph);
-  Compiled compiled = run_pipeline(graph, device_.backend()->target(), options);
+  Compiled compiled = run_pipeline(graph, backend_of(device_)->target(), options);
   const std::vector<ir::Output> outputs = graph.outputs;
   const Executable executable = runtime::make_executable(std::move(graph), std::move(compiled), device_);
   Session session(executable, inputs_.dims);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/visit.hpp"
 
@@ -17,8 +18,8 @@ bool is_division(const detail::Atom& atom) {
 
 /// The divisions of an expression, inner ones first.
 void collect(const Index& index, std::vector<Index>& out) {
-  if (!index.poly()) return;
-  for (const detail::DimTerm& term : index.poly()->terms) {
+  if (!poly_of(index)) return;
+  for (const detail::DimTerm& term : poly_of(index)->terms) {
     for (const detail::Atom& factor : term.factors) {
       if (!is_division(factor)) continue;
       collect(factor->dividend, out);
@@ -52,15 +53,16 @@ class Namer {
   /// a result of such a division, and one of what may be negative, since a name stands for a number that is
   /// not.
   static bool may_be_named(const Index& division) {
-    const detail::DimAtom& atom = *division.poly()->terms[0].factors[0];
+    const detail::DimAtom& atom = *poly_of(division)->terms[0].factors[0];
     return proven_le(0, atom.dividend) && never_divides_by_zero(division);
   }
 
   static bool never_divides_by_zero(const Index& index) {
     std::vector<Index> divisions;
     collect(index, divisions);
-    return std::all_of(divisions.begin(), divisions.end(),
-                       [](const Index& each) { return each.poly()->terms[0].factors[0]->divisor.min() > 0; });
+    return std::all_of(divisions.begin(), divisions.end(), [](const Index& each) {
+      return poly_of(each)->terms[0].factors[0]->divisor.min() > 0;
+    });
   }
 
   bool in_scope(const Index& index) const {
@@ -71,7 +73,7 @@ class Namer {
   }
 
   std::string unique(const Index& division) {
-    const detail::DimAtom& atom = *division.poly()->terms[0].factors[0];
+    const detail::DimAtom& atom = *poly_of(division)->terms[0].factors[0];
     const bool quotient = atom.kind == detail::DimAtom::Kind::quotient;
     const std::string_view of = atom.dividend.name();
     std::string base = of.empty() ? "at" : std::string(of) + (quotient ? "_div" : "_mod");
@@ -122,9 +124,9 @@ class Namer {
   }
 
   static Index replaced(const Index& index, const Index& division, const Dim& by) {
-    if (!index.poly()) return index;
-    Index sum = index.poly()->constant;
-    for (const detail::DimTerm& term : index.poly()->terms) {
+    if (!poly_of(index)) return index;
+    Index sum = poly_of(index)->constant;
+    for (const detail::DimTerm& term : poly_of(index)->terms) {
       Index product = term.coefficient;
       for (const detail::Atom& factor : term.factors) {
         Index value = detail::DimPoly::of(factor);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/visit.hpp"
 
@@ -104,7 +105,7 @@ class RowSplitter {
       const auto first = firsts_.find(std::string(symbol.name()));
       if (first == firsts_.end()) continue;
       const Index rest = index - symbol;
-      if (!differs(rest)) return Run{rest + first->second, symbol.poly()->terms[0].factors[0]->extent};
+      if (!differs(rest)) return Run{rest + first->second, poly_of(symbol)->terms[0].factors[0]->extent};
     }
     return std::nullopt;
   }
@@ -112,9 +113,9 @@ class RowSplitter {
   /// The expression where all lanes are in one row of each test of `tests`; `found` gets the tests of the
   /// divisions that it has.
   Index in_row(const Index& index, const std::vector<RowTest>& tests, std::vector<RowTest>& found) const {
-    if (!index.poly() || !differs(index)) return index;
-    Index sum = index.poly()->constant;
-    for (const detail::DimTerm& term : index.poly()->terms) {
+    if (!poly_of(index) || !differs(index)) return index;
+    Index sum = poly_of(index)->constant;
+    for (const detail::DimTerm& term : poly_of(index)->terms) {
       Index product = term.coefficient;
       for (const detail::Atom& factor : term.factors) product = product * in_row(factor, tests, found);
       sum = sum + product;
@@ -245,7 +246,7 @@ class RowSplitter {
     for (const Dim& symbol : index.symbols()) {
       const auto to = names.find(symbol.name());
       if (to == names.end()) continue;
-      by.emplace(to->first, Dim::index(to->second, symbol.poly()->terms[0].factors[0]->extent));
+      by.emplace(to->first, Dim::index(to->second, poly_of(symbol)->terms[0].factors[0]->extent));
     }
     return index.substitute([&](std::string_view name) {
       const auto to = by.find(name);

@@ -74,6 +74,10 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
     case Fault::Kind::out_of_bounds:
       text = fmt::format("out of bounds {} of {}, which has {} elements: {}", access, object, f.limit, where);
       break;
+    case Fault::Kind::outside:
+      text =
+          fmt::format("index {} is none of 0 to {}, and would be clamped: {}", f.index, f.limit - 1, where);
+      break;
     case Fault::Kind::misaligned:
       text = fmt::format("misaligned {} of {}: {}", access, object, where);
       break;

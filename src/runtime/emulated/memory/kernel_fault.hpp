@@ -25,6 +25,7 @@ struct WaitPoint {
 struct Fault {
   enum class Kind : std::uint8_t {
     out_of_bounds,
+    outside,  ///< an index of a gather, or the start of a dynamic slice, that would be clamped
     misaligned,
     unwritten,
     race,
