@@ -70,6 +70,19 @@ TEST_CASE("split, stack and slices of several axes", "[builder]") {
         }) == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("the parts of a split are all of the operand, also where only the run knows the extents",
+          "[builder]") {
+  Graph g;
+  const Dim S = g.dim("S"), R = g.dim("R");
+  const Tensor x = g.input("x", f64, {S}), z = g.input("z", f64, {S});
+  g.output("y", concat(split(x, 3, 0), 0));
+  g.output("w", split(z, {R, R}, 0)[1]);
+  const Executable executable = compile(g, Device::reference());
+  REQUIRE_NOTHROW(executable.prepare({{"S", 6}, {"R", 3}}));
+  CHECK(code_of([&] { executable.prepare({{"S", 10}, {"R", 5}}); }) == ErrorCode::violated_guard);
+  CHECK(code_of([&] { executable.prepare({{"S", 12}, {"R", 5}}); }) == ErrorCode::violated_guard);
+}
+
 TEST_CASE("an axis needs no braces, and assignment operators keep the caller's line", "[builder]") {
   Graph g;
   const Tensor x = g.input("x", f32, {2, 3});

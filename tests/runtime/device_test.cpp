@@ -168,6 +168,9 @@ TEST_CASE("buffer: parts, at once and as work of a stream", "[runtime][device]")
     REQUIRE(all == std::vector<float>{-1, 2, 30, -4, -5});
 
     REQUIRE_NOTHROW(buffer.upload(HostData(), 5 * sizeof(float)));
+    const Buffer moved = std::move(buffer);
+    REQUIRE(error_of([&] { buffer.upload(all); }) ==  // NOLINT: use after move is the point
+            "buffer-size: upload of 20 bytes from byte 0 on, for a buffer of 0");
     REQUIRE_NOTHROW(Buffer().download(stream, HostSpan()));
   }
 }

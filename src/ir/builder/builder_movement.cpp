@@ -196,6 +196,10 @@ std::vector<Tensor> split(const Arg& x, const std::vector<Dim>& extents, std::in
                           along, whole.to_string()),
               "the extents of the parts add up to the operand's");
   }
+  // Slices need no more than that each part lies inside, so that elements behind the last part would be lost.
+  if (total != whole) {
+    call.builder.graph.assumptions.push_back({equal(total, whole), call.builder.locate(call.at)});
+  }
   std::vector<Tensor> parts;
   Dim start = 0;
   for (const Dim& extent : extents) {

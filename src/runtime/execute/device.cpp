@@ -295,10 +295,11 @@ void download_part(runtime::Backend& backend, runtime::Queue& queue, const HostS
 }  // namespace
 
 std::byte* Buffer::part(const char* what, std::int64_t offset, std::size_t bytes) const {
-  if (offset < 0 || offset > bytes_ || bytes > static_cast<std::uint64_t>(bytes_ - offset)) {
+  const std::int64_t size = backend_ ? bytes_ : 0;  // one that was moved from has no memory
+  if (offset < 0 || offset > size || bytes > static_cast<std::uint64_t>(size - offset)) {
     throw Error({.code = ErrorCode::buffer_size,
                  .message = fmt::format("{} of {} bytes from byte {} on, for a buffer of {}", what, bytes,
-                                        offset, bytes_)});
+                                        offset, size)});
   }
   return static_cast<std::byte*>(memory_.get()) + offset;
 }
