@@ -1,5 +1,6 @@
 // Functions that change shapes, axes without braces, assignment operators, and what is told of wrong ones.
 // SPDX-License-Identifier: Apache-2.0
+#include <fuse/executable.hpp>
 #include <fuse/functions.hpp>
 
 #include "base/access.hpp"
