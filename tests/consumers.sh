@@ -87,7 +87,7 @@ check_names() {
 }
 
 exported() { nm -D --defined-only "$shared/$libdir/libfuse-compiler.so" | awk '{ print $3 }'; }
-public='^(_Z(N|NK|T[ISV]N)4fuse2v0|fuse_compiler_)'
+public='^(_Z(NK?R?|T[ISV]N)4fuse2v0|fuse_compiler_)'
 foreign() { exported | grep -vE "$public" | c++filt; }
 dynamic() { readelf -dW "$shared/$libdir/libfuse-compiler.so"; }
 run_paths() { readelf -dW "$shared/$libdir/libfuse-compiler.so" "$static/bin/fusec" | grep -E 'R(UN)?PATH'; }
