@@ -105,7 +105,7 @@ FUSE_COMPILER_API Dim product(const std::vector<Dim>& dims);
 FUSE_COMPILER_API bool proven_less(const Dim& a, const Dim& b);
 /// True when a <= b for every value of the symbols; false means "not proven".
 FUSE_COMPILER_API bool proven_le(const Dim& a, const Dim& b);
-/// True when a is a multiple of b for every value of the symbols. False means that nobody can prove it.
+/// True when a is a multiple of b for every value of the symbols. False means "not proven".
 FUSE_COMPILER_API bool proven_divisible(const Dim& a, const Dim& b);
 
 }  // namespace v0
