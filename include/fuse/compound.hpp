@@ -66,6 +66,8 @@ class FUSE_COMPILER_API Compound {
   /// Throws shape_mismatch for dims that are not the same, unless an assumption of the graph says that these
   /// two are equal; `what` names them: "the lengths of k and v".
   void check_equal(std::string_view what, const Dim& a, const Dim& b) const;
+  /// True when `a` is a multiple of `b`, by itself or by an assumption of the graph about these two.
+  bool known_divisible(const Dim& a, const Dim& b) const;
 
   // Types: f16 and bf16 are stored only, so a function computes in f32 and rounds once.
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fuse {
@@ -47,9 +48,14 @@ class Buffer;
 class MemoryResource;
 class Executor;
 
-/// A shared handle to a device. Thread safe.
+/// A shared handle to a device. Thread safe. To move one copies it, so that no handle is without a device.
 class FUSE_COMPILER_API Device {
  public:
+  /// Another handle to the same device.
+  ///@{
+  Device(const Device&) = default;
+  Device& operator=(const Device&) = default;
+  ///@}
   /// Options of the emulated device.
   struct Emulated {
     /// Whose attributes the scheduler sees: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2.
@@ -142,9 +148,14 @@ class FUSE_COMPILER_API Device {
   std::shared_ptr<MemoryResource> memory_;
 };
 
-/// An in-order queue of work on a device. One thread at a time.
+/// A shared handle to an in-order queue of work on a device. One thread at a time. To move one copies it.
 class FUSE_COMPILER_API Stream {
  public:
+  /// Another handle to the same queue.
+  ///@{
+  Stream(const Stream&) = default;
+  Stream& operator=(const Stream&) = default;
+  ///@}
   /// Waits for the work so far; reports a failure of any of it.
   Status synchronize() noexcept;
   void* native() const noexcept;  ///< CUstream, or null off CUDA
@@ -168,6 +179,21 @@ class FUSE_COMPILER_API Buffer {
  public:
   /// A buffer without memory.
   Buffer() = default;
+  /// The same memory.
+  ///@{
+  Buffer(const Buffer&) = default;
+  Buffer& operator=(const Buffer&) = default;
+  ///@}
+  /// Takes the memory of another buffer, which then has none.
+  ///@{
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    backend_ = std::move(other.backend_);
+    memory_ = std::move(other.memory_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ///@}
   /// The number of bytes.
   std::int64_t size() const { return bytes_; }
   /// The first byte in device memory; null for a buffer without memory.

@@ -130,10 +130,11 @@ class [[nodiscard]] Status {
   ///@}
   /// The failure `code`, or success for ErrorCode::ok. The message is copied, and cut at 509 bytes.
   Status(ErrorCode code, std::string_view message) noexcept;
-  /// Success.
-  static Status ok() noexcept { return {}; }
   /// True for success.
-  explicit operator bool() const noexcept { return code_ == ErrorCode::ok; }
+  ///@{
+  bool ok() const noexcept { return code_ == ErrorCode::ok; }
+  explicit operator bool() const noexcept { return ok(); }
+  ///@}
   /// What is wrong; ErrorCode::ok for success.
   ErrorCode code() const noexcept { return code_; }
   /// Empty when ok. Cut at 509 bytes.

@@ -99,9 +99,14 @@ class PreparedShapes;
 }
 inline namespace v0 {
 
-/// A compiled graph on a device. Immutable; shared by threads.
+/// A compiled graph on a device. Immutable; copies share it, and threads may. To move one copies it.
 class FUSE_COMPILER_API Executable {
  public:
+  /// Another handle to the same compiled graph.
+  ///@{
+  Executable(const Executable&) = default;
+  Executable& operator=(const Executable&) = default;
+  ///@}
   const std::vector<Slot>& slots() const;         ///< inputs and parameters in graph order, then outputs
   std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
   std::size_t output_slot(std::string_view name) const;  ///< an output's; throws unknown_name
@@ -238,10 +243,15 @@ class FUSE_COMPILER_API Workspace {
   std::unique_ptr<Impl> impl_;
 };
 
-/// An executable ready to run with fixed dims. Immutable; shared by threads, each with its own workspace and
-/// stream.
+/// An executable ready to run with fixed dims. Immutable; copies share it, and so may threads, each with its
+/// own workspace and stream. To move one copies it.
 class FUSE_COMPILER_API Prepared {
  public:
+  /// Another handle to the same.
+  ///@{
+  Prepared(const Prepared&) = default;
+  Prepared& operator=(const Prepared&) = default;
+  ///@}
   /// The extents of a slot. Throws invalid_argument where there is no such slot.
   const std::vector<std::int64_t>& shape(std::size_t slot) const;
   /// The bytes that the buffer of a slot needs. Throws invalid_argument where there is no such slot.

@@ -28,9 +28,15 @@ inline namespace v0 {
 class Session;
 
 /// An executable with the values of its parameters in device memory, packed once (Prepared::pack). Immutable;
-/// copies share all of it, and so do the sessions that are made of it, in any number of threads.
+/// copies share all of it, and so do the sessions that are made of it, in any number of threads. To move one
+/// copies it.
 class FUSE_COMPILER_API Bound {
  public:
+  /// Another handle to the same values.
+  ///@{
+  Bound(const Bound&) = default;
+  Bound& operator=(const Bound&) = default;
+  ///@}
   /// Uploads every parameter. Throws unbound for a parameter that the weights lack, dtype_mismatch and
   /// shape_mismatch, which name the parameter, and out_of_memory.
   Bound(Executable executable, const Weights& weights);

@@ -149,6 +149,11 @@ TEST_CASE("compound functions check their shapes", "[builder][functions]") {
           "HERE: cross_entropy(f32[4, 8], f32[4]): f32 is no integer type\n  hint: labels are i32 or i64");
   REQUIRE(error_of([&](auto& at) { at = here(), embedding(x, w); }) ==
           "HERE: embedding(f32[4, 8], f32[4]): f32 is no integer type\n  hint: indices are i32 or i64");
+  REQUIRE(error_of([&](auto& at) {
+            at = here(), logsumexp(x, {1, 1});
+          }) ==
+          "HERE: max(f32[4, 8]): axis 1 is named twice; this max is a part of logsumexp\n"
+          "  hint: name each axis once; a negative axis counts from the end");
 }
 
 TEST_CASE("functions take dims that an assumption makes equal, and prepare checks it", "[builder]") {
@@ -161,4 +166,20 @@ TEST_CASE("functions take dims that an assumption makes equal, and prepare check
   const Executable executable = compile(g, Device::reference());
   REQUIRE_NOTHROW(executable.prepare({{"K", 4}, {"L", 4}, {"N", 1}}));
   REQUIRE(code_of([&] { executable.prepare({{"K", 4}, {"L", 5}, {"N", 1}}); }) == ErrorCode::violated_guard);
+}
+
+TEST_CASE("functions take a multiple that an assumption promises", "[builder]") {
+  Graph g;
+  const Dim H = g.dim("H"), G = g.dim("G"), C = g.dim("C");
+  const Tensor q = g.input("q", f32, {1, H, 3, 4}), k = g.input("k", f32, {1, G, 5, 4});
+  const Tensor x = g.input("x", f32, {2, C, 3}), scale = g.input("scale", f32, {C});
+  REQUIRE(code_of([&] { attention(q, k, k); }) == ErrorCode::shape_mismatch);
+  REQUIRE(code_of([&] { group_norm(x, 4, scale, scale); }) == ErrorCode::invalid_argument);
+  g.assume(divisible(H, G));
+  g.assume(divisible(C, 4));
+  g.output("a", attention(q, k, k));
+  g.output("n", group_norm(x, 4, scale, scale));
+  const Executable executable = compile(g, Device::reference());
+  REQUIRE_NOTHROW(executable.prepare({{"H", 8}, {"G", 2}, {"C", 12}}));
+  REQUIRE(code_of([&] { executable.prepare({{"H", 7}, {"G", 2}, {"C", 12}}); }) == ErrorCode::violated_guard);
 }

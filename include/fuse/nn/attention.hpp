@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <fuse/compound.hpp>
@@ -71,7 +72,7 @@ inline Tensor attention(const Arg& q, const Arg& k, const Arg& v, const Attentio
   }
   const Dim heads = query.dim(1), groups = key.dim(1);
   const bool grouped = heads != groups;
-  if (grouped && (groups.is(0) || !proven_divisible(heads, groups))) {
+  if (grouped && (groups.is(0) || !f.known_divisible(heads, groups))) {
     f.fail(ErrorCode::shape_mismatch,
            "the heads of q, " + heads.to_string() + ", are not known to be a multiple of those of k, " +
                groups.to_string(),
@@ -159,8 +160,9 @@ template <std::same_as<bool> B>
 }
 
 /// A cache [batch, heads, length, width] with `values` [batch, heads, new, width] from `position` on, a
-/// number or an i32 or i64 scalar. Make the result an output with the cache as its donor, and only what is
-/// new is written: `g.output("keys_out", cache_append(keys, k, position), keys)`.
+/// number or an i32 or i64 scalar; one past the last place where all of them fit counts as that place. Make
+/// the result an output with the cache as its donor, and only what is new is written: `g.output("keys_out",
+/// cache_append(keys, k, position), keys)`.
 inline Tensor cache_append(const Arg& cache, const Arg& values, const Arg& position) {
   const Compound f("cache_append", {cache, values, position});
   f.check_rank(0, 4);
@@ -189,8 +191,9 @@ inline Tensor rope(const Arg& x, const Arg& positions, const RopeOptions& option
            "the last extent, " + width.to_string() + ", is no even number from 2 on",
            "x is [.., width], and the width is known and even");
   }
-  if (!(options.base > 0))
-    f.fail(ErrorCode::invalid_argument, "the base is not above 0", "the usual one is 10000");
+  if (!(options.base > 0) || std::isinf(options.base)) {
+    f.fail(ErrorCode::invalid_argument, "the base is no finite number above 0", "the usual one is 10000");
+  }
   const Tensor at = f.tensor(1);
   bool fits = at.dtype() != boolean && at.rank() < wide.rank();
   for (std::int64_t i = 1; fits && i <= at.rank(); ++i) {

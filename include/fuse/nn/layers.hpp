@@ -104,7 +104,7 @@ inline Tensor cross_entropy(const Arg& logits, const Arg& labels) {
   const Tensor logp = detail::log_probabilities(wide, last);
   const DType counter = detail::counter_for(label.dtype());
   const Tensor index = f.iota(counter, wide.dims(), last);
-  return -sum(select(index == along(convert(label, counter), wide, last), logp, 0), last);
+  return 0 - sum(select(index == along(convert(label, counter), wide, last), logp, 0), last);
 }
 
 /// Where dropout keeps: bool, true with probability 1 - p. Use it to apply one mask to several tensors.

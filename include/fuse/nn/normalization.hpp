@@ -156,7 +156,7 @@ inline Tensor group_norm(const Arg& x, std::int64_t groups, const Arg& gamma, co
     f.fail(ErrorCode::shape_mismatch, "x has no channels", "x is [batch, channels, ..]");
   }
   const Dim channels = wide.dim(1);
-  if (groups < 1 || !proven_divisible(channels, groups)) {
+  if (groups < 1 || !f.known_divisible(channels, groups)) {
     f.fail(ErrorCode::invalid_argument,
            "the channels, " + channels.to_string() + ", are not known to be a multiple of " +
                std::to_string(groups),

@@ -90,13 +90,17 @@ Builder::Builder(ir::Graph graph_) : graph(std::move(graph_)) {
 }
 
 SourceLocation Builder::where(const std::source_location& at) const {
-  return fixed_locations.empty() ? SourceLocation(at) : graph.locations[fixed_locations.back()];
+  return compounds.empty() ? SourceLocation(at) : graph.locations[graph.scopes[compounds.back()].location];
 }
 
 void Builder::fail(ErrorCode code, std::string_view op, const std::vector<Arg>& operands, std::string message,
                    std::string hint, const std::source_location& at) const {
   std::vector<std::string> shapes;
   for (const Arg& operand : operands) shapes.push_back(describe(operand));
+  // The caller knows the function that he called, and not the ops of which it consists.
+  if (!compounds.empty() && graph.scopes[compounds.front()].name != op) {
+    message += fmt::format("; this {} is a part of {}", op, graph.scopes[compounds.front()].name);
+  }
   throw Error({.code = code,
                .message = std::move(message),
                .op = std::string(op),
@@ -106,7 +110,7 @@ void Builder::fail(ErrorCode code, std::string_view op, const std::vector<Arg>& 
 }
 
 ir::LocationId Builder::locate(const std::source_location& at) {
-  if (!fixed_locations.empty()) return fixed_locations.back();
+  if (!compounds.empty()) return graph.scopes[compounds.back()].location;
   SourceLocation location(at);
   const auto [entry, fresh] =
       location_ids.try_emplace(location_key(location), static_cast<ir::LocationId>(graph.locations.size()));
@@ -255,16 +259,16 @@ ScopeGuard Builder::open_scope(std::string name, const std::source_location& at,
   const ir::LocationId location = locate(at);
   // Room first, so that nothing throws between opening and the guard that closes.
   scope_stack.reserve(scope_stack.size() + 1);
-  fixed_locations.reserve(fixed_locations.size() + 1);
+  compounds.reserve(compounds.size() + 1);
   graph.scopes.push_back({.name = std::move(name), .parent = scope_stack.back(), .location = location});
   scope_stack.push_back(static_cast<ir::ScopeId>(graph.scopes.size() - 1));
-  if (fixes_location) fixed_locations.push_back(location);
+  if (fixes_location) compounds.push_back(scope_stack.back());
   return ScopeGuard(shared_from_this(), fixes_location);
 }
 
 void Builder::close_scope(bool fixes_location) {
   if (scope_stack.size() > 1) scope_stack.pop_back();
-  if (fixes_location && !fixed_locations.empty()) fixed_locations.pop_back();
+  if (fixes_location && !compounds.empty()) compounds.pop_back();
 }
 
 }  // namespace detail

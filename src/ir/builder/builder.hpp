@@ -55,7 +55,8 @@ struct Builder : std::enable_shared_from_this<Builder> {
                          std::string message, std::string hint, const std::source_location& at) const;
 
   std::vector<ir::ScopeId> scope_stack = {0};
-  std::vector<ir::LocationId> fixed_locations;  ///< innermost compound function's line at the back
+  std::vector<ir::ScopeId>
+      compounds;  ///< the scopes of the compound functions at work, innermost at the back
   std::unordered_map<std::string, ir::LocationId> location_ids;
   std::unordered_map<std::string, std::optional<Dim>> names;  ///< symbols with their dim; inputs, parameters
   std::unordered_set<std::string> output_names;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fuse/compound.hpp>
 
 #include "ir/builder/call.hpp"
@@ -83,6 +84,13 @@ void Compound::check_equal(std::string_view what, const Dim& a, const Dim& b) co
           ? "check the order of the dims and of the arguments"
           : fmt::format("declare one dim for both, or say first that they are equal: g.assume(equal({}, {}))",
                         a.to_string(), b.to_string()));
+}
+
+bool Compound::known_divisible(const Dim& a, const Dim& b) const {
+  if (proven_divisible(a, b)) return true;
+  const DimRelation wanted = divisible(a, b);
+  return std::any_of(builder_.graph.assumptions.begin(), builder_.graph.assumptions.end(),
+                     [&](const ir::Assumption& known) { return known.relation == wanted; });
 }
 
 DType Compound::wide() const { return is_half(tensor(0).dtype()) ? f32 : tensor(0).dtype(); }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <fuse/dim_values.hpp>
+#include <stdexcept>
 
 namespace fuse {
 inline namespace v0 {
@@ -16,7 +19,9 @@ DimValues::const_iterator DimValues::find(std::string_view name) const {
 }
 
 std::int64_t DimValues::at(std::string_view name) const {
-  return values_.at(static_cast<std::size_t>(find(name) - begin())).second;
+  const const_iterator found = find(name);
+  if (found == end()) throw std::out_of_range(fmt::format("dim '{}' has no value", name));
+  return found->second;
 }
 
 std::pair<DimValues::iterator, bool> DimValues::try_emplace(std::string_view name, std::int64_t value) {

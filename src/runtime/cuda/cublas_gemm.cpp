@@ -217,7 +217,7 @@ Status CudaGemm::describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept {
   const auto operation = [](bool transpose) -> std::int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   if (Status s = set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(desc_.transpose_b)); !s) return s;
   if (Status s = set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(desc_.transpose_a)); !s) return s;
-  if (!has_bias()) return Status::ok();
+  if (!has_bias()) return Status();
   return set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
 }
 
@@ -293,7 +293,7 @@ std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
         status = blas_->p_cublasLtMatmulAlgoGetHeuristic(blas_->handle(), matmul_.get(), first_.get(),
                                                          second_.get(), result_.get(), result_.get(), made,
                                                          wanted, results.data(), &found);
-        if (status == CUBLAS_STATUS_NOT_SUPPORTED) return Status::ok();  // no algorithm: not a failure
+        if (status == CUBLAS_STATUS_NOT_SUPPORTED) return Status();  // no algorithm: not a failure
         return blas_->status("cublasLtMatmulAlgoGetHeuristic", status);
       })
       .throw_if_failed();
@@ -377,7 +377,7 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
                      const void* extra) const noexcept {
   CUstream stream = nullptr;
   if (const Status status = cuda_stream_of(*context_, queue, stream); !status) return status;
-  if (desc_.batch == 0 || desc_.m == 0 || desc_.n == 0) return Status::ok();
+  if (desc_.batch == 0 || desc_.m == 0 || desc_.n == 0) return Status();
   if (desc_.k == 0) return zero(stream, c);
 
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |

@@ -47,7 +47,7 @@ class CublasLt {
 #undef FUSE_CUBLASLT_MEMBER
 
   Status status(const char* call, cublasStatus_t result, std::string_view detail = {}) const noexcept {
-    return result == CUBLAS_STATUS_SUCCESS ? Status::ok() : failure(call, result, detail);
+    return result == CUBLAS_STATUS_SUCCESS ? Status() : failure(call, result, detail);
   }
   void check(const char* call, cublasStatus_t result) const { status(call, result).throw_if_failed(); }
   cublasLtHandle_t handle() const { return handle_; }

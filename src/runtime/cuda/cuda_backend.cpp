@@ -69,7 +69,7 @@ Status CudaQueue::synchronize() noexcept {
 Status cuda_stream_of(const CudaContext& context, Queue& queue, CUstream& stream) noexcept {
   if (queue.owner != &context) return Status(ErrorCode::internal, "the queue was made by another device");
   stream = static_cast<const CudaQueue&>(queue).stream();
-  return Status::ok();
+  return Status();
 }
 
 // ---- memory
@@ -149,7 +149,7 @@ Status CudaBackend::transfer(Queue& queue, const char* call, std::int64_t bytes,
   if (bytes < 0) return Status(ErrorCode::internal, "a transfer of a negative number of bytes");
   CUstream stream = nullptr;
   if (const Status status = cuda_stream_of(*context_, queue, stream); !status) return status;
-  if (bytes == 0) return Status::ok();
+  if (bytes == 0) return Status();
   return context_->run(
       [&](const Driver& d) { return d.status(call, body(d, stream, static_cast<std::size_t>(bytes))); });
 }

@@ -57,7 +57,7 @@ bool CudaBackend::passed(const Event& event) noexcept {
   // An error of earlier work is reported by the call that meets it next: there is nothing left to wait for.
   const Status queried = context_->run_apart([&](const Driver& d) {
     done = d.p_cuEventQuery(cuda->handle()) != CUDA_ERROR_NOT_READY;
-    return Status::ok();
+    return Status();
   });
   return done || !queried;
 }

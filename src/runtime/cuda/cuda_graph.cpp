@@ -143,7 +143,7 @@ class CudaWorkGraph final : public DeviceGraph {
         !s) {
       return s;
     }
-    if (!static_cast<const CudaFunction*>(work.function)->info.cooperative) return Status::ok();
+    if (!static_cast<const CudaFunction*>(work.function)->info.cooperative) return Status();
     CUlaunchAttributeValue value{};
     value.cooperative = 1;
     return d.status("cuGraphKernelNodeSetAttribute",
@@ -219,7 +219,7 @@ class CudaWorkGraph final : public DeviceGraph {
       if (Status s = exchange(node, captured.graph); !s) return s;
       // What it replaces is destroyed instead.
       captured.graph = captures_[node]->keep(work, captured.graph);
-      return Status::ok();
+      return Status();
     });
   }
 
@@ -263,7 +263,7 @@ class CudaWorkGraph final : public DeviceGraph {
     node.blockDimX = static_cast<unsigned>(function.info.block_threads);
     node.blockDimY = node.blockDimZ = 1;
     node.kernelParams = arguments.pointers();
-    return Status::ok();
+    return Status();
   }
 
   static std::string_view label(const KernelWork& work) {

@@ -55,7 +55,7 @@ Status check(const codegen::KernelInfo& info, Dim3 grid, const Argument* argumen
                     param.name, value);
     }
   }
-  return Status::ok();
+  return Status();
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, std::shared_p
         if (Status s = load_function(d, *context_, module, *functions[next]); !s) return s;
       }
     }
-    return Status::ok();
+    return Status();
   });
   if (status) return;
   unload();
@@ -137,7 +137,7 @@ Status check_cluster(const Driver& d, const CudaFunction& function, const Target
       !s) {
     return s;
   }
-  if (clusters > 0) return Status::ok();
+  if (clusters > 0) return Status();
   return status(ErrorCode::unsupported,
                 "kernel {}: {} cannot hold a cluster of {} blocks of {} threads, {} registers each",
                 info.name, target.name, info.cluster, info.block_threads, function.registers);
@@ -207,7 +207,7 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
   if (info.cluster > 1) {
     if (Status s = check_cluster(d, function, context.target()); !s) return s;
   }
-  if (shared == 0 && !function.cooperative) return Status::ok();
+  if (shared == 0 && !function.cooperative) return Status();
 
   int blocks = 0;
   if (Status s = d.status(
@@ -218,7 +218,7 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
     return s;
   }
   function.blocks_per_sm = function.cooperative ? blocks : 0;
-  if (shared == 0) return Status::ok();
+  if (shared == 0) return Status();
 
   // Shared memory for as many blocks as there can be; the rest of it stays cache.
   const schedule::Residency launch{
@@ -276,7 +276,7 @@ Status LaunchArguments::set(const CudaFunction& function, Dim3 grid, const Argum
     const void* const value = buffer ? static_cast<const void*>(&arguments[i].address) : &arguments[i].value;
     values_[i] = const_cast<void*>(value);  // the driver reads it only
   }
-  return Status::ok();
+  return Status();
 }
 
 Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
@@ -301,7 +301,7 @@ Status CudaBackend::launch_checked(Queue& queue, const Function& function, Dim3 
   const auto& f = static_cast<const CudaFunction&>(function);
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status::ok();
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
   const auto x = static_cast<unsigned>(grid.x), y = static_cast<unsigned>(grid.y),
              z = static_cast<unsigned>(grid.z);
   void** const read_only = const_cast<void**>(values);

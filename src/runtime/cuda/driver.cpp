@@ -289,7 +289,7 @@ Status CudaContext::enter() const noexcept {
   const CUresult pushed = driver_->p_cuCtxPushCurrent(context_);
   if (pushed != CUDA_SUCCESS) return driver_->status("cuCtxPushCurrent", pushed);
   entered_ = this;
-  return Status::ok();
+  return Status();
 }
 
 Status CudaContext::leave() const noexcept {

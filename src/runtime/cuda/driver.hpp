@@ -115,7 +115,7 @@ struct Driver {
   /// Status{driver} (or out_of_memory): "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory
   /// access was encountered: kernel softmax". Ok when `result` is success.
   Status status(const char* call, CUresult result, std::string_view detail = {}) const noexcept {
-    return result == CUDA_SUCCESS ? Status::ok() : failure(call, result, detail);
+    return result == CUDA_SUCCESS ? Status() : failure(call, result, detail);
   }
   void check(const char* call, CUresult result, std::string_view detail = {}) const {
     status(call, result, detail).throw_if_failed();

@@ -142,7 +142,7 @@ Status DebugRun::run(const Prepared::Impl& p, std::span<const BufferView> buffer
       return status(failed.code(), "{}; {}", failed.message(),
                     told_of_repro(repros_, p, inputs, failed.message()));
     }
-    return Status::ok();
+    return Status();
   } catch (const Error& error) {
     return {error.code(), error.what()};
   } catch (const std::exception& error) {

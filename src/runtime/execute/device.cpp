@@ -266,12 +266,9 @@ Stream Device::wrap_stream([[maybe_unused]] void* custream) const {
 Stream::Stream(std::shared_ptr<runtime::Backend> backend, std::unique_ptr<runtime::Queue> queue)
     : backend_(std::move(backend)), queue_(std::move(queue)) {}
 
-Status Stream::synchronize() noexcept {
-  if (!queue_) return {ErrorCode::invalid_argument, "the stream was moved from"};
-  return queue_->synchronize();
-}
+Status Stream::synchronize() noexcept { return queue_->synchronize(); }
 
-void* Stream::native() const noexcept { return queue_ ? queue_->native() : nullptr; }
+void* Stream::native() const noexcept { return queue_->native(); }
 
 namespace {
 
@@ -295,11 +292,10 @@ void download_part(runtime::Backend& backend, runtime::Queue& queue, const HostS
 }  // namespace
 
 std::byte* Buffer::part(const char* what, std::int64_t offset, std::size_t bytes) const {
-  const std::int64_t size = backend_ ? bytes_ : 0;  // one that was moved from has no memory
-  if (offset < 0 || offset > size || bytes > static_cast<std::uint64_t>(size - offset)) {
+  if (offset < 0 || offset > bytes_ || bytes > static_cast<std::uint64_t>(bytes_ - offset)) {
     throw Error({.code = ErrorCode::buffer_size,
                  .message = fmt::format("{} of {} bytes from byte {} on, for a buffer of {}", what, bytes,
-                                        offset, size)});
+                                        offset, bytes_)});
   }
   return static_cast<std::byte*>(memory_.get()) + offset;
 }

@@ -109,7 +109,7 @@ Status Replay::make_anew(const Prepared::Impl& p, std::span<const Argument> argu
   }
   std::fill(stale_.begin(), stale_.end(), 0);
   any_stale_ = false;
-  return Status::ok();
+  return Status();
 }
 
 Status Replay::run(const Prepared::Impl& p, std::span<const Argument> arguments, Queue& queue) noexcept {

@@ -58,7 +58,7 @@ Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffer
                     p.slot_names[i], view.address, buffer_alignment);
     }
   }
-  return Status::ok();
+  return Status();
 }
 
 /// Outputs stand after the other slots.
@@ -76,7 +76,7 @@ Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffer
                     p.slot_names[j]);
     }
   }
-  return Status::ok();
+  return Status();
 }
 
 /// Memory of the executable's own lies apart from the buffers.
@@ -87,7 +87,7 @@ Status check_apart(const char* what, BufferView own, std::int64_t needed, const 
       return status(ErrorCode::invalid_argument, "{} overlaps the buffer of {}", what, p.slot_names[i]);
     }
   }
-  return Status::ok();
+  return Status();
 }
 
 Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers,
@@ -97,7 +97,7 @@ Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers
 }
 
 Status check_device(const Prepared::Impl& p, const Stream& stream) noexcept {
-  if (backend_of(stream) == backend_of(p.executable->device)) return Status::ok();
+  if (backend_of(stream) == backend_of(p.executable->device)) return Status();
   return status(ErrorCode::invalid_argument, "the stream is of another device than the executable's, {}",
                 p.device_name);
 }
@@ -111,7 +111,7 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
   if (overlap(workspace.address, p.workspace_bytes, packed.address, p.packed_bytes)) {
     return status(ErrorCode::invalid_argument, "workspace overlaps the packed memory");
   }
-  return Status::ok();
+  return Status();
 }
 
 /// Inlined on purpose, as its caller is: it is our cost of a step. `arguments` are the step's own, and so are
@@ -161,7 +161,7 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
     Status failed = enqueue(step, arguments.data(), nullptr, *backend_of(p.executable->device), queue);
     if (!failed) return of_step(step, failed);
   }
-  return Status::ok();
+  return Status();
 }
 
 /// Enqueues a run: its steps in dispatch order, each on its stream, or all as the workspace's graph. Where
@@ -215,17 +215,17 @@ class Launcher {
   }
 
   Status fork() noexcept {
-    if (p_.commands.forks.empty() || one_stream()) return Status::ok();
+    if (p_.commands.forks.empty() || one_stream()) return Status();
     runtime::Event& start = *w_.events.back();
     if (Status failed = backend_.record(queue_, start); !failed) return failed;
     for (const schedule::StreamId stream : p_.commands.forks) {
       if (Status failed = backend_.wait(queue(stream), start); !failed) return failed;
     }
-    return Status::ok();
+    return Status();
   }
 
   Status mark(runtime::Queue& on, std::size_t mark) noexcept {
-    return w_.marks.empty() ? Status::ok() : backend_.record(on, *w_.marks[mark]);
+    return w_.marks.empty() ? Status() : backend_.record(on, *w_.marks[mark]);
   }
 
   template <bool ranges>
@@ -281,7 +281,7 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
   const std::size_t slots = p.bytes.size();
   if (w.checked && buffers.size() == slots && same(w.bound[slots], packed) &&
       std::equal(buffers.begin(), buffers.end(), w.bound.begin(), same)) {
-    return Status::ok();
+    return Status();
   }
   if (Status bad = check_run(p, buffers, w.memory, packed); !bad) return bad;
   for (std::size_t slot = 0; slot <= slots; ++slot) {
@@ -296,13 +296,13 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
     }
   }
   w.checked = true;
-  return Status::ok();
+  return Status();
 }
 
 /// Checks, under FUSE_CONTRACT and where slots on the multiprocessors are at stake, that the last run, where
 /// it was on another stream, has been waited for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
-  if (!w.last_run) return Status::ok();
+  if (!w.last_run) return Status();
   const bool asked = runtime::contract::checked() || !w.prepared->cooperative.empty();
   if (asked && w.last_queue && w.last_queue != &queue &&
       !backend_of(w.prepared->executable->device)->passed(*w.last_run)) {
@@ -310,7 +310,7 @@ Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
             "the workspace is in use by a run on another stream, which nobody waited for"};
   }
   w.last_queue = &queue;
-  return Status::ok();
+  return Status();
 }
 
 /// Marks the workspace as one thread's at a time.
@@ -340,12 +340,12 @@ Status runtime::enqueue_step(const ReadyStep& step, const Argument* arguments, B
 }
 
 Status runtime::check_own(const char* what, BufferView own, std::int64_t needed, const char* hint) noexcept {
-  if (needed == 0) return Status::ok();
+  if (needed == 0) return Status();
   if (!own.address || own.bytes < needed) {
     return status(ErrorCode::invalid_argument, "{} has {} bytes, needs {}{}", what,
                   own.address ? own.bytes : 0, needed, own.address ? "" : hint);
   }
-  if (number(own.address) % workspace_alignment == 0) return Status::ok();
+  if (number(own.address) % workspace_alignment == 0) return Status();
   return status(ErrorCode::invalid_argument, "{} is at {}, which is not {}-byte aligned", what, own.address,
                 workspace_alignment);
 }

@@ -14,7 +14,7 @@ constexpr std::align_val_t alignment{256};
 
 class ReferenceQueue final : public Queue {
  public:
-  Status synchronize() noexcept override { return Status::ok(); }
+  Status synchronize() noexcept override { return Status(); }
 };
 
 [[noreturn]] void refuse(const char* what) {
@@ -54,11 +54,11 @@ class ReferenceBackend final : public Backend {
   }
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override {
     if (bytes > 0) std::memmove(to, from, static_cast<std::size_t>(bytes));
-    return Status::ok();
+    return Status();
   }
   Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override {
     if (bytes > 0) std::memset(to, byte, static_cast<std::size_t>(bytes));
-    return Status::ok();
+    return Status();
   }
 
   std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) override { refuse("load kernels"); }

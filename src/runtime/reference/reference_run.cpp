@@ -48,7 +48,7 @@ Status run_reference(const ir::Graph& graph, const Prepared::Impl& p,
                      std::span<const BufferView> buffers) noexcept {
   try {
     run(graph, p, buffers);
-    return Status::ok();
+    return Status();
   } catch (const Error& error) {
     return {error.code(), error.what()};
   } catch (const std::bad_alloc&) {
