@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <fuse/compound.hpp>
@@ -191,7 +190,7 @@ inline Tensor rope(const Arg& x, const Arg& positions, const RopeOptions& option
            "the last extent, " + width.to_string() + ", is no even number from 2 on",
            "x is [.., width], and the width is known and even");
   }
-  if (!(options.base > 0) || std::isinf(options.base)) {
+  if (!(options.base > 0) || options.base > std::numeric_limits<double>::max()) {
     f.fail(ErrorCode::invalid_argument, "the base is no finite number above 0", "the usual one is 10000");
   }
   const Tensor at = f.tensor(1);
