@@ -73,13 +73,13 @@ template <class T> FUSE_INLINE vec<T> maximum(const vec<T>& a, const vec<T>& b) 
   vec<T> r;
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
-      const part_of<T> x = b.p[k], most = x > a.p[k] ? x : a.p[k];
-      r.p[k] = (part_of<T>)((test_of<T>)(x != x ? x : most) & ((test_of<T>)x | all_but_sign<T>()));
+      const part_of<T> x = b.p[k], most = choose(x > a.p[k], x, a.p[k]);
+      r.p[k] = (part_of<T>)((test_of<T>)choose(x != x, x, most) & ((test_of<T>)x | all_but_sign<T>()));
     } else if constexpr (sizeof(T) == 1) {
       const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);
       r.p[k] = __builtin_convertvector(y > x ? y : x, part_of<T>);
     } else {
-      r.p[k] = b.p[k] > a.p[k] ? b.p[k] : a.p[k];
+      r.p[k] = choose(b.p[k] > a.p[k], b.p[k], a.p[k]);
     }
   }
   return r;
@@ -88,13 +88,13 @@ template <class T> FUSE_INLINE vec<T> minimum(const vec<T>& a, const vec<T>& b) 
   vec<T> r;
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
-      const part_of<T> x = b.p[k], least = x < a.p[k] ? x : a.p[k];
-      r.p[k] = (part_of<T>)((test_of<T>)(x != x ? x : least) | ((test_of<T>)x & ~all_but_sign<T>()));
+      const part_of<T> x = b.p[k], least = choose(x < a.p[k], x, a.p[k]);
+      r.p[k] = (part_of<T>)((test_of<T>)choose(x != x, x, least) | ((test_of<T>)x & ~all_but_sign<T>()));
     } else if constexpr (sizeof(T) == 1) {
       const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);
       r.p[k] = __builtin_convertvector(y < x ? y : x, part_of<T>);
     } else {
-      r.p[k] = b.p[k] < a.p[k] ? b.p[k] : a.p[k];
+      r.p[k] = choose(b.p[k] < a.p[k], b.p[k], a.p[k]);
     }
   }
   return r;
@@ -105,7 +105,7 @@ template <class T> FUSE_INLINE vec<T> absolute(const vec<T>& a) {
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float)) r.p[k] = (f32p)((i32p)a.p[k] & 0x7fffffff);
     else if constexpr (__is_same(T, double)) r.p[k] = (f64p)((i64p)a.p[k] & 0x7fffffffffffffff);
-    else r.p[k] = a.p[k] < 0 ? -a.p[k] : a.p[k];
+    else r.p[k] = choose(a.p[k] < 0, -a.p[k], a.p[k]);
   }
   return r;
 }
@@ -174,14 +174,14 @@ FUSE_BY_PART(to_f16, f16, float, part_to_f16(x))
 FUSE_BY_PART(to_f32, float, int, __builtin_convertvector(x, f32p))
 FUSE_BY_PART(to_f32, float, bool, (f32p)(x & 0x3f800000))
 FUSE_BY_PART(to_i32, int, bool, x & 1)
-FUSE_BY_PART(to_i64, long long, int, __builtin_convertvector(x, i64p))
-FUSE_BY_PART(to_i32, int, long long, __builtin_convertvector(x, i32p))
+FUSE_BY_PART(to_i64, long long, int, part_as<i64p>(x))
+FUSE_BY_PART(to_i32, int, long long, part_as<i32p>(x))
 #undef FUSE_BY_PART
 // An index as a value of a kernel, and a value as an index inside [0, extent).
 template <class R, class I> FUSE_INLINE vec<R> index_value(const I& i) {
   vec<R> r;
   const auto v = lanes(i);
-  FUSE_EACH_PART r.p[k] = __builtin_convertvector(v.p[k], part_of<R>);
+  FUSE_EACH_PART r.p[k] = part_as<part_of<R>>(v.p[k]);
   return r;
 }
 // An index as a value that is only compared with one value for all lanes: the comparison is with the number of the lane.
@@ -213,8 +213,8 @@ template <class I, class T> FUSE_INLINE vec<I> clamped_index(const vec<T>& v, I 
   vec<I> r;
   const long long most = static_cast<long long>(extent) - 1;
   FUSE_EACH_PART {
-    const i64p x = __builtin_convertvector(v.p[k], i64p), below = x < most ? x : i64p{} + most;
-    r.p[k] = __builtin_convertvector(below > 0 ? below : i64p{}, part_of<I>);
+    const i64p x = part_as<i64p>(v.p[k]), below = choose(x < most, x, i64p{} + most);
+    r.p[k] = part_as<part_of<I>>(choose(below > 0, below, i64p{}));
   }
   return r;
 }

@@ -21,8 +21,6 @@ constexpr int parts = 32 / part_lanes;
 typedef float f32p __attribute__((vector_size(FUSE_VECTOR_BYTES)));
 typedef int i32p __attribute__((vector_size(FUSE_VECTOR_BYTES)));
 typedef unsigned u32p __attribute__((vector_size(FUSE_VECTOR_BYTES)));
-typedef double f64p __attribute__((vector_size(2 * FUSE_VECTOR_BYTES)));
-typedef long long i64p __attribute__((vector_size(2 * FUSE_VECTOR_BYTES)));
 typedef unsigned short u16p __attribute__((vector_size(FUSE_VECTOR_BYTES / 2)));
 typedef short i16p __attribute__((vector_size(FUSE_VECTOR_BYTES / 2)));
 typedef signed char i8p __attribute__((vector_size(FUSE_VECTOR_BYTES / 4)));
@@ -184,16 +182,16 @@ FUSE_INLINE bool every(const mask& m) {
 }
 template <class T> FUSE_INLINE test_of<T> tests(i32p m) {
   if constexpr (sizeof(test_of<T>) == sizeof(i32p)) return m;
-  else return __builtin_convertvector(m, test_of<T>);
+  else return part_as<test_of<T>>(m);
 }
 template <class P> FUSE_INLINE i32p lanes_where(P test) {
   if constexpr (sizeof(P) == sizeof(i32p)) return (i32p)test;
-  else return __builtin_convertvector(test, i32p);
+  else return part_as<i32p>(test);
 }
 template <class M, class T> FUSE_INLINE vec<T> select(const M& where, const vec<T>& a, const vec<T>& b) {
   const mask m = full(where);
   vec<T> r;
-  FUSE_EACH_PART r.p[k] = tests<T>(m.p[k]) ? a.p[k] : b.p[k];
+  FUSE_EACH_PART r.p[k] = choose(tests<T>(m.p[k]), a.p[k], b.p[k]);
   return r;
 }
 template <class T> FUSE_INLINE vec<T> select(bool where, const vec<T>& a, const vec<T>& b) { return where ? a : b; }
@@ -275,7 +273,7 @@ const std::string_view cpu_indices = R"(
 // Indices. Most are base + lane: what they index lies side by side, and a bound makes a mask of the first lanes.
 template <class I> FUSE_INLINE vec<I> lanes(run<I> r) {
   vec<I> v;
-  FUSE_EACH_PART v.p[k] = __builtin_convertvector(lane_numbers(k), part_of<I>) + r.base;
+  FUSE_EACH_PART v.p[k] = part_as<part_of<I>>(lane_numbers(k)) + r.base;
   return v;
 }
 template <class I> FUSE_INLINE const vec<I>& lanes(const vec<I>& v) { return v; }
@@ -319,8 +317,8 @@ template <class I> FUSE_INLINE divided<I> divide_index(run<I> a, I b) {
   const I q = floor_quotient(a.base, b), r = a.base - q * b;
   divided<I> result;
   FUSE_EACH_PART {
-    const part_of<I> sum = __builtin_convertvector(lane_numbers(k), part_of<I>) + r;
-    const part_of<I> over = sum >= b;
+    const part_of<I> sum = part_as<part_of<I>>(lane_numbers(k)) + r;
+    const test_of<I> over = sum >= b;
     result.quotient.p[k] = q - over;
     result.remainder.p[k] = sum - (over & b);
   }
@@ -328,7 +326,7 @@ template <class I> FUSE_INLINE divided<I> divide_index(run<I> a, I b) {
 }
 template <class I> FUSE_INLINE bool are_run(const vec<I>& v, I first) {
   part_of<I> differ{};
-  FUSE_EACH_PART differ |= v.p[k] ^ (__builtin_convertvector(lane_numbers(k), part_of<I>) + first);
+  FUSE_EACH_PART differ |= v.p[k] ^ (part_as<part_of<I>>(lane_numbers(k)) + first);
   return bit_or_of(lanes_where(differ != 0)) == 0;
 }
 template <class I> FUSE_INLINE bool are_same(const vec<I>& v, I first) {
@@ -570,15 +568,7 @@ template <int d, class T> FUSE_INLINE vec<T> shuffle_xor(const vec<T>& v) {
   if constexpr (d >= part_lanes) {
     FUSE_EACH_PART r.p[k] = v.p[k ^ (d / part_lanes)];
   } else {
-    FUSE_EACH_PART {
-#ifdef __clang__
-      for (int i = 0; i < part_lanes; ++i) r.p[k][i] = v.p[k][i ^ d];
-#else
-      test_of<T> from;
-      for (int i = 0; i < part_lanes; ++i) from[i] = i ^ d;
-      r.p[k] = __builtin_shuffle(v.p[k], from);
-#endif
-    }
+    FUSE_EACH_PART r.p[k] = exchanged<d>(v.p[k]);
   }
   return r;
 }

@@ -338,7 +338,7 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
     moved += static_cast<double>(moved_bytes(graph, phase));
     before += static_cast<double>(launches(graph, staged(graph, phase, own), own)[0].grid.hint());
   }
-  return std::max(end, target.launch_seconds + moved / target.bandwidth);
+  return std::max(end, memory_cost(bounded(moved), 1, target).seconds);
 }
 
 }  // namespace
