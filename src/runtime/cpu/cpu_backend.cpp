@@ -152,6 +152,9 @@ class CpuBackend final : public Backend {
   bool prefers_packed_gemm(const GemmDesc& desc) const noexcept override {
     return prefers_packed_cpu_gemm(desc, kernels());
   }
+  bool reads_backwards(const GemmDesc& desc) const noexcept override {
+    return cpu_gemm_reads_backwards(desc, kernels());
+  }
   Status pack_gemm(Queue& queue, const GemmDesc& desc, const void* b, void* to) noexcept override {
     if (queue.owner != this) return foreign_queue();
     try {

@@ -101,6 +101,8 @@ struct GemmDesc {
   bool transpose_a = false, transpose_b = false;
   bool packed_b =
       false;  ///< what Backend::pack_gemm made is given in the place of b, which is one for all matrices
+  /// A product before this one read the same b: what it read last is in the caches, and is read first here.
+  bool backwards = false;
   DType operand = f32;  ///< the type of a and b
   DType result = f32;
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
@@ -175,6 +177,8 @@ class Backend {
   virtual std::int64_t packed_gemm_bytes(const GemmDesc&) const noexcept { return 0; }
   /// Whether this product reads b faster in that form.
   virtual bool prefers_packed_gemm(const GemmDesc&) const noexcept { return false; }
+  /// Whether every other product that reads this b gains by GemmDesc::backwards.
+  virtual bool reads_backwards(const GemmDesc&) const noexcept { return false; }
   /// Makes that form of b, 64-byte aligned: once for all products of any number of rows.
   virtual Status pack_gemm(Queue&, const GemmDesc&, [[maybe_unused]] const void* b,
                            [[maybe_unused]] void* to) noexcept {

@@ -157,6 +157,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   ValueLocation b = locations_.location(work.b);
   desc.packed_b = packed.bytes > 0 && backend_.prefers_packed_gemm(desc);
   if (desc.packed_b) b = packed;
+  if (backend_.reads_backwards(desc)) desc.backwards = readers_[{b.slot, b.offset}]++ % 2 == 1;
   ready.gemm = gemm(step, work, desc);
   const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
   add_arguments(ready, {locations_.location(work.a), b, c, scratch, extra});  // as gemm_argument has them

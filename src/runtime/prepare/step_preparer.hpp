@@ -17,7 +17,7 @@ namespace fuse::runtime {
 inline auto key_of(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_a, d.row_b, d.row_c,
                     d.calls, d.call_a, d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.packed_b,
-                    d.operand, d.result, d.epilogue, d.scale, d.algorithm);
+                    d.backwards, d.operand, d.result, d.epilogue, d.scale, d.algorithm);
 }
 
 class StepPreparer {
@@ -69,6 +69,7 @@ class StepPreparer {
   Prepared::Impl& out_;
   bool packs_ = false;  ///< steps of a run are prepared
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
+  std::map<std::pair<std::int32_t, std::int64_t>, int> readers_;  ///< of b, by where it lies
   /// By where b lies, and how.
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, DType>,
            ValueLocation>

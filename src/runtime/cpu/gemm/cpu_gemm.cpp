@@ -187,6 +187,11 @@ bool prefers_packed_cpu_gemm(const GemmDesc& desc, const GemmKernels& kernels) {
   return prefers_panels(desc) && packed_cpu_gemm_bytes(desc, kernels) > 0;
 }
 
+bool cpu_gemm_reads_backwards(const GemmDesc& d, const GemmKernels& kernels) {
+  return has_products(d) && d.m <= most_thin_rows && !d.packed_b &&
+         takes_strips(d, has_openblas_for(d), kernels.panel_columns);
+}
+
 Status pack_cpu_gemm(const GemmDesc& desc, WorkerPool& pool, const void* b, void* to,
                      const GemmKernels& kernels) {
   return pack_panels(desc, pool, b, to, kernels);

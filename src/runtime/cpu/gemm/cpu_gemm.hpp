@@ -27,10 +27,11 @@ Tiling tiling_of(const GemmDesc& desc);
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                     const void* device, const GemmKernels& kernels = gemm_kernels());
 
-/// Backend::packed_gemm_bytes, prefers_packed_gemm and pack_gemm of the cpu device. The last may throw
-/// bad_alloc.
+/// Backend::packed_gemm_bytes, prefers_packed_gemm, reads_backwards and pack_gemm of the cpu device. The last
+/// may throw bad_alloc.
 std::int64_t packed_cpu_gemm_bytes(const GemmDesc& desc, const GemmKernels& kernels);
 bool prefers_packed_cpu_gemm(const GemmDesc& desc, const GemmKernels& kernels);
+bool cpu_gemm_reads_backwards(const GemmDesc& desc, const GemmKernels& kernels);
 Status pack_cpu_gemm(const GemmDesc& desc, WorkerPool& pool, const void* b, void* to,
                      const GemmKernels& kernels);
 

@@ -87,7 +87,7 @@ class StripGemm final : public Gemm {
     Run run{static_cast<const std::byte*>(plan_.few.is_b ? b : a),
             static_cast<const std::byte*>(plan_.few.is_b ? a : b), c, extra, static_cast<float*>(workspace)};
     Status status = pool_->run(chunks_, [&](std::int64_t chunk, int thread) noexcept {
-      const std::int64_t first = chunk * plan_.units_of_chunk,
+      const std::int64_t first = place_of(chunk) * plan_.units_of_chunk,
                          last = std::min(first + plan_.units_of_chunk, plan_.units);
       float* const room = run.workspace + thread * room_;
       for (std::int64_t i = first; i < last; ++i) compute(unit(i), run, room);
@@ -104,6 +104,14 @@ class StripGemm final : public Gemm {
     const void* extra;
     float* workspace;
   };
+
+  // The pool hands chunks out from both ends, so that the caller's core has the first half in its caches. The
+  // other direction begins in the middle: each half stays where it is, and what was read last comes first.
+  std::int64_t place_of(std::int64_t chunk) const noexcept {
+    const std::int64_t half = chunks_ / 2;
+    if (!desc_.backwards) return chunk;
+    return chunk < half ? half - 1 - chunk : half + chunks_ - 1 - chunk;
+  }
 
   // Parts of a tile are neighbours, then tiles that read the same rows.
   Unit unit(std::int64_t number) const noexcept {
