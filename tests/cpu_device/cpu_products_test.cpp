@@ -59,3 +59,20 @@ TEST_CASE("cpu: attention of small heads, and lengths known at run time", "[cpu]
     for (const std::int64_t n : {1, 33, 150}) check_products(g, {{"N", n}});
   }
 }
+
+TEST_CASE("cpu: every other step of a recurrence reads the weight backwards", "[cpu][gemm][emulated]") {
+  for (const std::int64_t rows : {1, 4}) {
+    Graph g("steps");
+    const Tensor w = g.parameter("w", f32, {200, 200});
+    Tensor state = g.input("x", f32, {rows, 200});
+    for (int step = 0; step < 5; ++step) state = tanh(matmul(state, w));
+    g.output("y", state);
+    check_products(g);
+    const std::string text = compile(g, Device::cpu()).prepare().explain();
+    int backwards = 0;
+    for (std::size_t at = text.find(", backwards"); at != std::string::npos;
+         at = text.find(", backwards", at + 1))
+      ++backwards;
+    CHECK(backwards == 2);
+  }
+}

@@ -135,6 +135,9 @@ void check_threads(const GemmDesc& desc) {
   const std::vector<std::byte> one = computed(desc, 1);
   CHECK(computed(desc, 2) == one);
   CHECK(computed(desc, 8) == one);
+  GemmDesc backwards = desc;
+  backwards.backwards = true;
+  CHECK(computed(backwards, 2) == one);
   CHECK(differing(desc, one, plain(desc)) == 0);
 }
 

@@ -93,6 +93,14 @@ TEST_CASE("workers that fell asleep are woken, and an idle pool ends", "[runtime
   }
 }
 
+TEST_CASE("a pool that ends right after a run does not wait for ever", "[runtime]") {
+  const int pools = sanitized() ? 300 : 5000;
+  for (int i = 0; i < pools; ++i) {
+    WorkerPool pool({.threads = 2 + i % 3});
+    REQUIRE(pool.run(2 + i % 5, [](std::int64_t, int) noexcept {}));
+  }
+}
+
 TEST_CASE("slow chunks are waited for", "[runtime]") {
   WorkerPool pool({.threads = 4});
   std::atomic<int> done = 0;

@@ -225,9 +225,11 @@ void WorkerPool::start_workers() noexcept {
 
 void WorkerPool::serve(int worker, int core) noexcept {
   options_.pin ? stay_on(core) : begin_on(core);
-  std::uint32_t seen = 0;
-  while (await_change(seen)) {
+  for (std::uint32_t seen = 0;;) {
+    await_change(seen);
     seen = epoch_.load();
+    // Asked after the load: who has seen the last change waits for none.
+    if (stop_.load()) return;
     if (join() == 0) continue;
     {
       const FloatMode mode(float_mode_);
@@ -237,15 +239,12 @@ void WorkerPool::serve(int worker, int core) noexcept {
   }
 }
 
-/// False: it is time to end.
-bool WorkerPool::await_change(std::uint32_t seen) noexcept {
-  if (!spin_until([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
-    // Either the next caller sees that somebody sleeps, or the wait sees that the number has changed.
-    asleep_.fetch_add(1);
-    epoch_.wait(seen);
-    asleep_.fetch_sub(1);
-  }
-  return !stop_.load();
+void WorkerPool::await_change(std::uint32_t seen) noexcept {
+  if (spin_until([&] { return epoch_.load(std::memory_order_acquire) != seen; })) return;
+  // Either the next caller sees that somebody sleeps, or the wait sees that the number has changed.
+  asleep_.fetch_add(1);
+  epoch_.wait(seen);
+  asleep_.fetch_sub(1);
 }
 
 void WorkerPool::wake(int wanted) noexcept {

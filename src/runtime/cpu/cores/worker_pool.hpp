@@ -55,7 +55,7 @@ class WorkerPool {
   Status run_on_executor(int tasks) noexcept;
   void start_workers() noexcept;
   void serve(int worker, int core) noexcept;
-  bool await_change(std::uint32_t seen) noexcept;
+  void await_change(std::uint32_t seen) noexcept;
   void wake(int wanted) noexcept;
   void open(std::int64_t chunks, Task task, int seats) noexcept;
   void close() noexcept;

@@ -73,11 +73,12 @@ class StripGemm final : public Gemm {
                          plan_.packed_before ? ", packed once" : "", plan_.tile_rows, plan_.tile_columns,
                          plan_.parts > 1 ? fmt::format(", k in {} parts", plan_.parts) : "", plan_.units,
                          plan_.units == 1 ? "" : "s", kernels_.level);
-    return fmt::format("strips of {} row{} {} {} of {}, {} x {} a tile{}, {} unit{}, on {}", plan_.tile_rows,
-                       plan_.tile_rows == 1 ? "" : "s", plan_.along ? "along" : "across",
+    return fmt::format("strips of {} row{} {} {} of {}, {} x {} a tile{}, {} unit{}{}, on {}",
+                       plan_.tile_rows, plan_.tile_rows == 1 ? "" : "s", plan_.along ? "along" : "across",
                        plan_.few.is_b ? "a" : "b", to_string(desc_.operand), plan_.tile_rows,
                        plan_.tile_columns, plan_.parts > 1 ? fmt::format(", k in {} parts", plan_.parts) : "",
-                       plan_.units, plan_.units == 1 ? "" : "s", kernels_.level);
+                       plan_.units, plan_.units == 1 ? "" : "s", desc_.backwards ? ", backwards" : "",
+                       kernels_.level);
   }
   Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
              const void* extra) const noexcept override {
