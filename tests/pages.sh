@@ -115,7 +115,7 @@ write_blocks() {
              around == "declarations" ? "declarations" : "statements"
       print kind > (base ".kind")
       print FILENAME ":" first > (base ".place")
-      head = "#include <fuse/fuse.hpp>\n#include <cstdint>\n#include <cstdio>\n#include <fstream>\n#include <iostream>\n#include <span>\n#include <string>\n#include <vector>\n"
+      head = "#include <fuse/custom.hpp>\n#include <fuse/dlpack.hpp>\n#include <fuse/fuse.hpp>\n#include <fuse/memory.hpp>\n#include <fuse/numerics.hpp>\n#include <cstdint>\n#include <cstdio>\n#include <fstream>\n#include <iostream>\n#include <span>\n#include <string>\n#include <vector>\n"
       line = "#line " first " \"" FILENAME "\"\n"
       if (kind == "program") printf "%s%s", line, text > (base ".cpp")
       if (kind == "declarations") printf "%s%s%s", head, line, text > (base ".cpp")
@@ -134,6 +134,7 @@ write_blocks() {
     /^<!-- cpp -->$/ { around = "declarations"; next }
     /^<!-- cpp: / { around = $0; sub(/^<!-- cpp: /, "", around); sub(/ -->$/, "", around); next }
     /^$/ { next }
+    !open && /^    .*fuse::/ && !/fuse::(fuse|runtime)/ { print FILENAME ":" FNR > (out "/indented") }
     { if (!open) { around = ""; if (last_program != "" && /^#/) last_program = "" } }
   ' "$@"
 }
@@ -180,6 +181,7 @@ check_blocks() {
   compile=(g++ -std=c++20 -Wall -Wextra -Werror "${compile[@]}")
   write_blocks README.md docs/*.md
   for kind in "$scratch"/blocks/*.kind; do check_block "${kind%.kind}"; done
+  [[ ! -e $scratch/blocks/indented ]] || bad 'C++ stands in a block ```cpp, so that it is compiled' "$scratch/blocks/indented"
 }
 
 check_commands
