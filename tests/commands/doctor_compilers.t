@@ -31,6 +31,13 @@ A compiler that is half installed, and one whose output does not load.
       hint: reinstall it, or set FUSE_CXX to another one
     [1]
 
+    $ FUSE_CXX=/bin/true "${run[@]}"
+    error: the C++ compiler /bin/true does not work: it cannot build 'extern "C" int one() { return 1; }':
+    it built nothing and said nothing
+
+      hint: reinstall it, or set FUSE_CXX to another one
+    [1]
+
     $ FUSE_CXX=$PWD/other problem broken-install
       emulated \[broken-install]: cannot load what $SCRATCH/other built: */library: file too short (glob)
         hint: the compiler may build for another machine: set FUSE_CXX to one of this system

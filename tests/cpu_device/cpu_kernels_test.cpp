@@ -184,6 +184,21 @@ TEST_CASE("cpu: indices that are compared with one value for all lanes", "[cpu][
   }
 }
 
+TEST_CASE("cpu: compared indices of a narrow type wrap inside of a warp", "[cpu][emulated]") {
+  Graph g("wraps");
+  int outputs = 0;
+  const auto add = [&](const Tensor& index, const Tensor& other) {
+    for (const Tensor& test :
+         {index == other, index != other, index<other, index <= other, index> other, other <= index})
+      g.output("y" + std::to_string(outputs++), test);
+  };
+  for (const DType type : {i8, u8}) {
+    add(slice(g.iota(type, {305}, 0), 0, 5, 305), g.constant(type, 100, {300}));
+    add(g.iota(type, {2, 300}, 1), g.constant(type, 3, {2, 300}));
+  }
+  check_on_cpu(g);
+}
+
 TEST_CASE("cpu: a value that is the same in all lanes keeps its sign", "[cpu][emulated]") {
   Graph g("signs");
   const Tensor x = g.input("x", f32, {40});

@@ -185,8 +185,18 @@ template <class R, class I> FUSE_INLINE vec<R> index_value(const I& i) {
   return r;
 }
 // An index as a value that is only compared with one value for all lanes: the comparison is with the number of the lane.
-template <class R> struct value_run { R base; };
-template <class R, class I> FUSE_INLINE value_run<R> compared_index(run<I> i) { return {static_cast<R>(i.base)}; }
+template <class R> struct value_run {
+  R base;
+  bool wraps;  // from the largest value of a narrower type to its least one
+};
+template <class R, class I> FUSE_INLINE value_run<R> compared_index(run<I> i) {
+  return {static_cast<R>(i.base), sizeof(R) < sizeof(I) && static_cast<R>(i.base + 31) < static_cast<R>(i.base)};
+}
+template <class R> FUSE_INLINE vec<R> lanes(value_run<R> r) {
+  vec<R> v;
+  FUSE_EACH_PART v.p[k] = part_as<part_of<R>>(lane_numbers(k)) + r.base;
+  return v;
+}
 template <class R, class I> FUSE_INLINE vec<R> compared_index(const vec<I>& i) { return index_value<R>(i); }
 // The lane that would have the value: -1 or 32 where none has.
 template <class R> FUSE_INLINE int lane_of_value(value_run<R> r, R v) {
@@ -196,6 +206,7 @@ template <class R> FUSE_INLINE int lane_of_value(value_run<R> r, R v) {
 }
 #define FUSE_COMPARISON(op, turned)                                                     \
   template <class R> FUSE_INLINE vec<bool> operator op(value_run<R> a, given<R> b) {    \
+    if (__builtin_expect(a.wraps, 0)) return lanes(a) op b;                             \
     const int lane = lane_of_value(a, b);                                               \
     vec<bool> r;                                                                        \
     FUSE_EACH_PART r.p[k] = lane_numbers(k) op lane;                                    \

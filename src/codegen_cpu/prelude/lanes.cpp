@@ -163,22 +163,17 @@ FUSE_INLINE mask operator&(const mask& a, prefix b) { return both(a, b); }
 FUSE_INLINE mask operator&(prefix a, const mask& b) { return both(a, b); }
 FUSE_INLINE mask operator&(const mask& a, const vec<bool>& b) { return both(a, b); }
 FUSE_INLINE mask operator&(prefix a, const vec<bool>& b) { return both(a, b); }
-FUSE_INLINE int bit_or_of(i32p m) {
-  int bits = 0;
-  for (int i = 0; i < part_lanes; ++i) bits |= m[i];
-  return bits;
-}
 FUSE_INLINE bool any(prefix m) { return m.n > 0; }
 FUSE_INLINE bool any(const mask& m) {
   i32p or_of = m.p[0];
   for (int k = 1; k < parts; ++k) or_of |= m.p[k];
-  return bit_or_of(or_of) != 0;
+  return part_any(or_of);
 }
 FUSE_INLINE bool every(prefix m) { return m.n >= 32; }
 FUSE_INLINE bool every(const mask& m) {
   i32p none = ~m.p[0];
   for (int k = 1; k < parts; ++k) none |= ~m.p[k];
-  return bit_or_of(none) == 0;
+  return !part_any(none);
 }
 template <class T> FUSE_INLINE test_of<T> tests(i32p m) {
   if constexpr (sizeof(test_of<T>) == sizeof(i32p)) return m;
@@ -327,12 +322,12 @@ template <class I> FUSE_INLINE divided<I> divide_index(run<I> a, I b) {
 template <class I> FUSE_INLINE bool are_run(const vec<I>& v, I first) {
   part_of<I> differ{};
   FUSE_EACH_PART differ |= v.p[k] ^ (part_as<part_of<I>>(lane_numbers(k)) + first);
-  return bit_or_of(lanes_where(differ != 0)) == 0;
+  return !part_any(lanes_where(differ != 0));
 }
 template <class I> FUSE_INLINE bool are_same(const vec<I>& v, I first) {
   part_of<I> differ{};
   FUSE_EACH_PART differ |= v.p[k] ^ first;
-  return bit_or_of(lanes_where(differ != 0)) == 0;
+  return !part_any(lanes_where(differ != 0));
 }
 template <class I> FUSE_INLINE divided<I> divide_index(const vec<I>& a, I b) {
   const I first = a.p[0][0];
@@ -367,13 +362,18 @@ template <class T, class I> FUSE_INLINE vec<T> load(const T* p, run<I> i, prefix
   if (m.n > 0) __builtin_memcpy(x, p + i.base, static_cast<unsigned long>(m.n) * sizeof(T));
   return from_array(x);
 }
-template <class T, class I> FUSE_INLINE vec<T> load(const T* p, run<I> i, const mask& m) {
-  if (every(m)) return from_array(p + i.base);
+// What goes element by element is called: a kernel may have it a hundred times, as a concat of many operands does.
+template <class T> __attribute__((noinline)) static vec<T> load_some(const T* p, const mask& m) {
+  if (!any(m)) return all(T{});
   alignas(64) T x[32];
   alignas(64) bool where[32];
   to_array(as_value(m), where);
-  for (int k = 0; k < 32; ++k) x[k] = where[k] ? p[i.base + k] : T{};
+  for (int k = 0; k < 32; ++k) x[k] = where[k] ? p[k] : T{};
   return from_array(x);
+}
+template <class T, class I> FUSE_INLINE vec<T> load(const T* p, run<I> i, const mask& m) {
+  if (every(m)) return from_array(p + i.base);
+  return load_some(p + i.base, m);
 }
 template <class T, class I> __attribute__((noinline)) static vec<T> gather(const T* p, vec<I> i) {
   I at[32];
@@ -388,14 +388,18 @@ template <class T, class I> FUSE_INLINE vec<T> load(const T* p, const vec<I>& i)
   if (are_same(i, first)) return all(p[first]);
   return gather(p, i);
 }
-template <class T, class I, class M> FUSE_INLINE vec<T> load(const T* p, const vec<I>& i, const M& m) {
-  if (every(m)) return load(p, i);
+template <class T, class I> __attribute__((noinline)) static vec<T> gather_some(const T* p, const vec<I>& i, const mask& m) {
+  if (!any(m)) return all(T{});
   I at[32];
   T x[32];
   alignas(64) bool where[32];
   to_array(i, at), to_array(as_value(m), where);
   for (int k = 0; k < 32; ++k) x[k] = where[k] ? p[at[k]] : T{};
   return from_array(x);
+}
+template <class T, class I, class M> FUSE_INLINE vec<T> load(const T* p, const vec<I>& i, const M& m) {
+  if (every(m)) return load(p, i);
+  return gather_some(p, i, full(m));
 }
 
 // Of rows that lie far apart, the processor does not foresee that the next lanes are read next.
@@ -416,7 +420,8 @@ template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>&
   to_array(v, x);
   if (m.n > 0) __builtin_memcpy(p + i.base, x, static_cast<unsigned long>(m.n) * sizeof(T));
 }
-template <class T, class I, class M> FUSE_INLINE void scatter(T* p, const vec<I>& i, const vec<T>& v, const M& m) {
+template <class T, class I>
+__attribute__((noinline)) static void scatter(T* p, const vec<I>& i, const vec<T>& v, const mask& m) {
   I at[32];
   T x[32];
   alignas(64) bool where[32];
@@ -432,11 +437,11 @@ template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>&
 template <class T, class I> FUSE_INLINE void store(T* p, const vec<I>& i, const vec<T>& v) {
   const I first = i.p[0][0];
   if (are_run(i, first)) return to_array(v, p + first);
-  scatter(p, i, v, prefix{32});
+  scatter(p, i, v, full(prefix{32}));
 }
 template <class T, class I, class M> FUSE_INLINE void store(T* p, const vec<I>& i, const vec<T>& v, const M& m) {
   if (every(m)) return store(p, i, v);
-  scatter(p, i, v, m);
+  scatter(p, i, v, full(m));
 }
 // Results that the caches are too small for: whole lines go to memory past them, where a store would read the line first.
 typedef float f32x4 __attribute__((vector_size(16)));

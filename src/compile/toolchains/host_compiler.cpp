@@ -180,7 +180,12 @@ std::string HostCompiler::compile(const std::vector<std::string>& texts, const T
   }
   for (std::size_t i = 0; i < children.size(); ++i) {  // all of them: none is left unreaped
     if (children[i].error) not_started = children[i].error;
-    if (children[i].error || finish(children[i].id, file(folder, "library", i))) continue;
+    if (children[i].error) continue;
+    if (finish(children[i].id, file(folder, "library", i))) {
+      std::error_code none;
+      if (!fs::exists(file(folder, "library", i), none)) complaint += "it built nothing and said nothing\n";
+      continue;
+    }
     const std::string said = read_file(file(folder, "log", i));
     complaint += said.empty() ? "it failed and said nothing\n" : said;
   }
