@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/sanitized.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
