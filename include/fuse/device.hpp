@@ -48,7 +48,7 @@ class Buffer;
 class MemoryResource;
 class Executor;
 
-/// A shared handle to a device. Thread safe. To move one copies it, so that no handle is without a device.
+/// A shared handle to a device. Thread safe. A move copies, so that no handle is without a device.
 class FUSE_COMPILER_API Device {
  public:
   /// Another handle to the same device.
@@ -148,7 +148,7 @@ class FUSE_COMPILER_API Device {
   std::shared_ptr<MemoryResource> memory_;
 };
 
-/// A shared handle to an in-order queue of work on a device. One thread at a time. To move one copies it.
+/// A shared handle to an in-order queue of work on a device. One thread at a time. A move copies.
 class FUSE_COMPILER_API Stream {
  public:
   /// Another handle to the same queue.

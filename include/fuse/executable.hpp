@@ -99,7 +99,7 @@ class PreparedShapes;
 }
 inline namespace v0 {
 
-/// A compiled graph on a device. Immutable; copies share it, and threads may. To move one copies it.
+/// A compiled graph on a device. Immutable; copies share it, and threads may. A move copies.
 class FUSE_COMPILER_API Executable {
  public:
   /// Another handle to the same compiled graph.
@@ -244,10 +244,10 @@ class FUSE_COMPILER_API Workspace {
 };
 
 /// An executable ready to run with fixed dims. Immutable; copies share it, and so may threads, each with its
-/// own workspace and stream. To move one copies it.
+/// own workspace and stream. A move copies.
 class FUSE_COMPILER_API Prepared {
  public:
-  /// Another handle to the same.
+  /// Another handle to the same launches and sizes.
   ///@{
   Prepared(const Prepared&) = default;
   Prepared& operator=(const Prepared&) = default;

@@ -28,8 +28,8 @@ inline namespace v0 {
 class Session;
 
 /// An executable with the values of its parameters in device memory, packed once (Prepared::pack). Immutable;
-/// copies share all of it, and so do the sessions that are made of it, in any number of threads. To move one
-/// copies it.
+/// copies share all of it, and so do the sessions that are made of it, in any number of threads. A move
+/// copies.
 class FUSE_COMPILER_API Bound {
  public:
   /// Another handle to the same values.

@@ -159,9 +159,9 @@ template <std::same_as<bool> B>
 }
 
 /// A cache [batch, heads, length, width] with `values` [batch, heads, new, width] from `position` on, a
-/// number or an i32 or i64 scalar; one past the last place where all of them fit counts as that place. Make
-/// the result an output with the cache as its donor, and only what is new is written: `g.output("keys_out",
-/// cache_append(keys, k, position), keys)`.
+/// number or an i32 or i64 scalar. A position at which they do not all fit counts as the last one at which
+/// they do. Make the result an output with the cache as its donor, and only what is new is written:
+/// `g.output("keys_out", cache_append(keys, k, position), keys)`.
 inline Tensor cache_append(const Arg& cache, const Arg& values, const Arg& position) {
   const Compound f("cache_append", {cache, values, position});
   f.check_rank(0, 4);

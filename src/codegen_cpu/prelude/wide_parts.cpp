@@ -1,6 +1,7 @@
-// Parts of f64 and i64. A part has as many lanes of any type, so that one of 8 bytes each is a pair of
-// machine vectors. g++ 12 has vectors of twice the machine's size, too, but compares them and chooses between
-// them element by element. SPDX-License-Identifier: Apache-2.0
+// Parts of f64 and i64. A part has equally many lanes in every type, so that one with 8 bytes for each lane
+// is a pair of machine vectors. g++ 12 also has vectors of twice the machine's size, but it compares their
+// elements one by one, and chooses between them one by one.
+// SPDX-License-Identifier: Apache-2.0
 #include "codegen_cpu/prelude/parts.hpp"
 
 namespace fuse::codegen {
