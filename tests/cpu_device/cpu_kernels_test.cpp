@@ -1,5 +1,8 @@
 // Kernels of the cpu device against the error analysis of the reference, with the same bits for any number of
 // threads. SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <fuse/fuse.hpp>
 #include <limits>
 
@@ -51,6 +54,53 @@ TEST_CASE("cpu: rows of all lengths, reduced, scanned and normalised", "[cpu][em
     g.output("at", argmax(x, 1));
     g.output("half", convert(x, bf16) * 2.0F);
     check_on_cpu(g);
+  }
+}
+
+TEST_CASE("cpu: divisions by what a row shares have the bits of IEEE division", "[cpu][emulated]") {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN(),
+              least = std::numeric_limits<float>::denorm_min(), most = std::numeric_limits<float>::max();
+  const std::vector<float> divisors = {
+      1.0F,  3.0F, 0x1.fffffep0F, 0x1.fffffep10F, 0x1p-24F, 0x1p24F, 0x1.000002p24F, 0x1p-25F, 1e-30F,
+      1e30F, 0.0F, -0.0F,         -3.0F,          inf,      nan,     least,          most,     7.0F};
+  const std::vector<float> special = {
+      0.0F,      -0.0F, least, -least, 0x1p-126F, 0x1p-101F, -0x1p-101F, 0x1.fffffep-102F,
+      0x1p-102F, most,  -most, inf,    -inf,      nan,       1.0F,       0x1.fffffep0F};
+  constexpr std::size_t columns = 512;
+  const std::size_t rows = divisors.size();
+  std::vector<float> x(rows * columns);
+  // Rows that have nothing special divide in few steps throughout; every other row has one of these in it.
+  unsigned state = 20261129;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    state = state * 1664525U + 1013904223U;
+    const float tame = 1.0F + static_cast<float>(state >> 9) * 0x1p-23F;
+    const bool any = i / columns % 2 == 1;
+    x[i] = any && i % 13 == 0 ? special[i / 13 % special.size()]
+                              : std::ldexp(state >> 31 ? -tame : tame, static_cast<int>(state % 180) - 90);
+  }
+  Graph g("quotients");
+  const std::int64_t B = static_cast<std::int64_t>(rows), C = columns;
+  const Tensor in = g.input("x", f32, {B, C}), by = g.input("by", f32, {B});
+  // Two results of a row: the division stands in a loop, which does not change the divisor.
+  const Tensor quotient = in / broadcast_in_dim(by, {B, C}, {0});
+  g.output("y", quotient);
+  g.output("most", max(quotient, {1}));
+  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    if (level > runtime::cpu::this_machine().level) break;
+    INFO(level);
+    Session session(compile(g, Device::cpu({.machine = level})));
+    session.set("x", x);
+    session.set("by", divisors);
+    session.run();
+    const auto y = session.get<float>("y");
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float wanted = x[i] / divisors[i / columns];
+      INFO(x[i] << " / " << divisors[i / columns]);
+      if (std::isnan(wanted))
+        CHECK(std::isnan(y[i]));
+      else
+        CHECK(std::bit_cast<std::uint32_t>(y[i]) == std::bit_cast<std::uint32_t>(wanted));
+    }
   }
 }
 

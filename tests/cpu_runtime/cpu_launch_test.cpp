@@ -13,6 +13,7 @@
 #include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/cpu.hpp"
 #include "runtime/cpu/cpu_module.hpp"
+#include "runtime/cpu/grain.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
 
@@ -193,7 +194,8 @@ TEST_CASE("a launch says how large its buffers are beside the caches", "[runtime
   const auto backend = device(2);
   const auto queue = backend->create_queue();
   const auto module = backend->load_binary(binary);
-  const std::int64_t cache = runtime::cpu::this_machine().last_level_bytes;
+  const runtime::cpu::Machine& machine = runtime::cpu::this_machine();
+  const std::int64_t cache = runtime::cpu::last_level_share(machine.last_level_bytes, machine.cores);
   const auto stream = [&](std::int64_t bytes) {
     const Memory memory(*backend, bytes);
     const Argument argument = memory.argument();

@@ -30,6 +30,14 @@ TEST_CASE("sizes of caches are read as Linux writes them", "[runtime]") {
   for (const char* wrong : {"", "K", "-1K", "4Kb", "4T", "99999999999K"}) CHECK(cache_bytes(wrong) == 0);
 }
 
+TEST_CASE("a part of a larger machine counts on a part of its cache", "[runtime]") {
+  using runtime::cpu::last_level_share;
+  CHECK(last_level_share(260 << 20, 2) == 32 << 20);
+  CHECK(last_level_share(32 << 20, 2) == 32 << 20);
+  CHECK(last_level_share(96 << 20, 8) == 96 << 20);
+  CHECK(last_level_share(std::int64_t{4} << 30, 1024) == std::int64_t{4} << 30);
+}
+
 TEST_CASE("a launch is cut by what it moves", "[runtime]") {
   constexpr std::int64_t cache = 32 << 20;
   CHECK(grain_of(0, 1 << 30, cache).chunks == 0);

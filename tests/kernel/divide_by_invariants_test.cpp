@@ -51,6 +51,17 @@ TEST_CASE("divisions by a row's total become one reciprocal and corrections", "[
   check_golden("kernel/divide_by_invariants.txt", print(kernel::vectorise(kernel)) + print(divided(kernel)));
 }
 
+TEST_CASE("lanes of a CPU divide where the division stands", "[kernel]") {
+  const Kernel before = of_rows([](const Tensor& x, const Tensor& s) { return x / s; }, 1, 32);
+  const Kernel kernel = kernel::divide_lanes_by_invariants(before);
+  kernel::verify(kernel, target_profile("h200").shared_per_block);
+  INFO(print(kernel));
+  CHECK(times(kernel, "reciprocal of") == 1);
+  CHECK(times(kernel, "= quotient ") == 1);
+  CHECK(times(kernel, "= div ") == 0);
+  CHECK(kernel.buffers.size() == before.buffers.size());
+}
+
 TEST_CASE("a loop that is not unrolled divides one element at a time", "[kernel]") {
   const Kernel kernel = divided(of_rows([](const Tensor& x, const Tensor& s) { return x / s; }, 1, 0));
   INFO(print(kernel));

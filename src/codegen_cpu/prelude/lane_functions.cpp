@@ -62,6 +62,41 @@ template <class T> FUSE_INLINE vec<T> divide(const vec<T>& a, const vec<T>& b) {
 FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b) { return a / b; }
 FUSE_INLINE vec<double> divide(const vec<double>& a, const vec<double>& b) { return a / b; }
 FUSE_MIXED(divide)
+// Divisions by a value whose reciprocal is known: the bits of IEEE division in three steps and a test. What
+// makes them right stands in codegen_cuda/primitives/division.cpp. The reciprocal is the nearest float here.
+FUSE_INLINE vec<float> divisor_reciprocal(const vec<float>& b) {
+  vec<float> r;
+  FUSE_EACH_PART r.p[k] = choose((b.p[k] >= 0x1p-24f) & (b.p[k] <= 0x1p24f), 1.0f / b.p[k], part_all(__builtin_nanf("")));
+  return r;
+}
+// Whether a quotient is NaN, or a numerator is not 0 and below 2^-101, in either of two parts.
+FUSE_INLINE bool may_be_off(f32p a, f32p c, f32p of_a, f32p of_c) {
+  const unsigned least = 0x1a000000;  // 2^-101, shifted left by the sign
+  const u32p below_a = (u32p)a * 2 - least, below_c = (u32p)c * 2 - least, zero = 0u - least - u32p{};  // they wrap
+#if FUSE_PART_512 && FUSE_HAS(__builtin_ia32_ucmpd512_mask) && FUSE_HAS(__builtin_ia32_cmpps512_mask)
+  return (__builtin_ia32_ucmpd512_mask((i32p)below_a, (i32p)zero, 6, 0xffff) |
+          __builtin_ia32_ucmpd512_mask((i32p)below_c, (i32p)zero, 6, 0xffff) |
+          __builtin_ia32_cmpps512_mask(of_a, of_c, 3, 0xffff, 4)) != 0;
+#else
+  return part_any((i32p)((below_a > zero) | (below_c > zero) | (of_a != of_a) | (of_c != of_c)));
+#endif
+}
+FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b, const vec<float>& r) {
+  vec<float> quotient;
+  _Pragma("GCC unroll 4") for (int k = 0; k < parts; k += 2) {
+    const f32p x = a.p[k], y = a.p[k + 1];
+#ifdef __FMA__
+    const f32p of_x = x * r.p[k], of_y = y * r.p[k + 1];
+    f32p q = part_fused(part_fused(b.p[k], of_x, -x), -r.p[k], of_x);
+    f32p s = part_fused(part_fused(b.p[k + 1], of_y, -y), -r.p[k + 1], of_y);
+    if (may_be_off(x, y, q, s)) q = x / b.p[k], s = y / b.p[k + 1];
+    quotient.p[k] = q, quotient.p[k + 1] = s;
+#else
+    quotient.p[k] = x / b.p[k], quotient.p[k + 1] = y / b.p[k + 1];
+#endif
+  }
+  return quotient;
+}
 // A NaN on either side wins, and +0 is greater than -0: where neither value is greater, the processor's instruction
 // takes `a`, and the sign of `b` says which zero it has to be. A loop keeps its state in `a`, which waits for little. Bytes are compared as 16 bits: g++ 12
 // makes one masked instruction of a select of a maximum of bytes, and then knows no such instruction.
@@ -69,11 +104,20 @@ template <class T> constexpr auto all_but_sign() {
   if constexpr (sizeof(T) == 4) return 0x7fffffff;
   else return 0x7fffffffffffffff;
 }
+// The second operand where neither is greater, or smaller.
+template <class P> FUSE_INLINE P part_greater(P x, P y) {
+  if constexpr (__is_same(P, f32p)) return part_most(x, y);
+  else return choose(x > y, x, y);
+}
+template <class P> FUSE_INLINE P part_smaller(P x, P y) {
+  if constexpr (__is_same(P, f32p)) return part_least(x, y);
+  else return choose(x < y, x, y);
+}
 template <class T> FUSE_INLINE vec<T> maximum(const vec<T>& a, const vec<T>& b) {
   vec<T> r;
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
-      const part_of<T> x = b.p[k], most = choose(x > a.p[k], x, a.p[k]);
+      const part_of<T> x = b.p[k], most = part_greater(x, a.p[k]);
       r.p[k] = (part_of<T>)((test_of<T>)choose(x != x, x, most) & ((test_of<T>)x | all_but_sign<T>()));
     } else if constexpr (sizeof(T) == 1) {
       const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);
@@ -88,7 +132,7 @@ template <class T> FUSE_INLINE vec<T> minimum(const vec<T>& a, const vec<T>& b) 
   vec<T> r;
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
-      const part_of<T> x = b.p[k], least = choose(x < a.p[k], x, a.p[k]);
+      const part_of<T> x = b.p[k], least = part_smaller(x, a.p[k]);
       r.p[k] = (part_of<T>)((test_of<T>)choose(x != x, x, least) | ((test_of<T>)x & ~all_but_sign<T>()));
     } else if constexpr (sizeof(T) == 1) {
       const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);

@@ -412,6 +412,14 @@ FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, run<I> i, const M&... m) {
 template <class T, class I, class... M>
 FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, const vec<I>& i, const M&... m) { return load(p, i, m...); }
 
+// What one of the next blocks loads, into the first or the second cache. The address may be any.
+template <int cache, class T, class I> FUSE_INLINE void prefetch(const T* p, run<I> i) {
+  for (unsigned long k = 0; k < 32 * sizeof(T); k += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(p + i.base) + k, 0, 4 - cache);
+}
+template <int cache, class T, class I> FUSE_INLINE void prefetch(const T* p, I i) { __builtin_prefetch(p + i, 0, 4 - cache); }
+template <int cache, class T, class I> FUSE_INLINE void prefetch(const T*, const vec<I>&) {}
+
 template <class T, class I> FUSE_INLINE void store(T* p, I i, given<T> v) { p[i] = v; }
 template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>& v) { to_array(v, p + i.base); }
 template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>& v, prefix m) {

@@ -29,6 +29,10 @@ bool LaneValues::differs(const Rhs& rhs) const {
   if (const auto* compute = std::get_if<Compute>(&rhs))
     return std::any_of(compute->operands.begin(), compute->operands.end(),
                        [&](VarId var) { return vars_[var]; });
+  // A reciprocal is a vector for the quotients, whatever the divisor is.
+  if (std::holds_alternative<Reciprocal>(rhs)) return true;
+  if (const auto* quotient = std::get_if<Quotient>(&rhs))
+    return vars_[quotient->numerator] || vars_[quotient->divisor];
   if (const auto* value = std::get_if<IndexValue>(&rhs)) return differs(value->index);
   if (const auto* less = std::get_if<IndexLess>(&rhs)) return differs(*less);
   if (const auto* random = std::get_if<Random>(&rhs))

@@ -220,7 +220,15 @@ class CpuPrinter : public KernelText {
       return fmt::format("random_uniform_{}({}, {}, {}, {})", to_string(result), name(random->seed),
                          name(random->offset), random->stream, to_cxx(random->element));
     if (const auto* load = std::get_if<Load>(&rhs)) return load_text(*load, result);
-    refuse("pairs and reciprocals");
+    if (const auto* reciprocal = std::get_if<Reciprocal>(&rhs))
+      return fmt::format("divisor_reciprocal({})", in_lanes(reciprocal->divisor));
+    if (const auto* quotient = std::get_if<Quotient>(&rhs)) {
+      if (!differs(let.var))
+        return fmt::format("divide({}, {})", name(quotient->numerator), name(quotient->divisor));
+      return fmt::format("divide({}, {}, {})", in_lanes(quotient->numerator), in_lanes(quotient->divisor),
+                         name(quotient->reciprocal));
+    }
+    refuse("pairs");
   }
 
   void print(const Let& let, const Origin& origin) {
@@ -341,6 +349,11 @@ class CpuPrinter : public KernelText {
     }
   }
 
+  void print(const Prefetch& prefetch, const Origin& origin) {
+    op_line(fmt::format("prefetch<{}>({}, {});", prefetch.cache, kernel_.buffers[prefetch.buffer].name,
+                        to_cxx(prefetch.index)),
+            origin);
+  }
   void print(const VectorLoad&, const Origin&) { refuse("accesses of several elements in a lane"); }
   void print(const VectorStore&, const Origin&) { refuse("accesses of several elements in a lane"); }
   void print(const VectorDivide&, const Origin&) { refuse("divisions of several elements in a lane"); }

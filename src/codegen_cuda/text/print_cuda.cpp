@@ -108,6 +108,12 @@ class KernelPrinter : public KernelText {
     return kernel_.vars[var].pair ? fmt::format("pair<{}>", element) : std::string(element);
   }
 
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("kernel {}: {} is for a CPU's lanes", kernel_.name, what)});
+  }
+
   void body(const std::vector<Stmt>& statements) {
     for (const Stmt& stmt : statements) {
       std::visit([&](const auto& node) { print(node, stmt.origin); }, stmt.node);
@@ -131,6 +137,7 @@ class KernelPrinter : public KernelText {
     }
     if (const auto* reciprocal = std::get_if<Reciprocal>(&rhs))
       return fmt::format("divisor_reciprocal({})", name(reciprocal->divisor));
+    if (std::holds_alternative<Quotient>(rhs)) refuse("a quotient by a reciprocal");
     if (const auto* part = std::get_if<PartOfPair>(&rhs))
       return fmt::format("{}{}({})", part->second ? "second" : "first", result == f32 ? "_f32" : "",
                          name(part->pair));
@@ -280,6 +287,7 @@ class KernelPrinter : public KernelText {
             origin);
   }
 
+  void print(const Prefetch&, const Origin&) { refuse("a prefetch"); }
   void print(const KeepPacked& kept, const Origin& origin) {
     op_line(fmt::format("keep_packed({});", kernel_.buffers[kept.array].name), origin);
   }
@@ -327,12 +335,7 @@ class KernelPrinter : public KernelText {
     line("}");
   }
 
-  void print(const TransposeTile&, const Origin&) {
-    throw Error({.kind = ErrorKind::internal,
-                 .code = ErrorCode::internal,
-                 .message = fmt::format("kernel {}: a GPU's lanes read the columns of a tile themselves",
-                                        kernel_.name)});
-  }
+  void print(const TransposeTile&, const Origin&) { refuse("a transpose of a tile"); }
   void print(const Barrier&, const Origin& origin) { op_line("block_barrier();", origin, true); }
 
   void print(const GridBarrier& barrier, const Origin& origin) {

@@ -27,6 +27,7 @@
 #include "ir/kernel/passes/hoist_invariants.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/kernel/passes/pack_pairs.hpp"
+#include "ir/kernel/passes/prefetch_next_rows.hpp"
 #include "ir/kernel/passes/share_scratch.hpp"
 #include "ir/kernel/passes/split_at_row_ends.hpp"
 #include "ir/kernel/passes/transpose_tiles.hpp"
@@ -68,6 +69,8 @@ constexpr KernelPass kernel_passes[] = {
     {"divide_by_invariants", kernel::divide_by_invariants, Place::gpu},
     {"pack_pairs", kernel::pack_pairs, Place::gpu},
     {"split_at_row_ends", kernel::split_at_row_ends, Place::cpu},
+    {"prefetch_next_rows", kernel::prefetch_next_rows, Place::cpu},
+    {"divide_lanes_by_invariants", kernel::divide_lanes_by_invariants, Place::cpu},
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };

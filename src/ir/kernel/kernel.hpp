@@ -102,6 +102,10 @@ struct Random {
 struct Reciprocal {
   VarId divisor = 0;  ///< f32
 };
+/// numerator / divisor in f32, with the bits of a division, in fewer steps for the lanes of a CPU's vectors.
+struct Quotient {
+  VarId numerator = 0, divisor = 0, reciprocal = 0;
+};
 /// Two values as a pair of the var's half type: halves, or f32 values that are rounded to it.
 struct Pair {
   VarId first = 0, second = 0;
@@ -111,8 +115,8 @@ struct PartOfPair {
   VarId pair = 0;
   bool second = false;
 };
-using Rhs =
-    std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random, Reciprocal, Pair, PartOfPair>;
+using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random, Reciprocal, Quotient, Pair,
+                         PartOfPair>;
 
 /// var = rhs
 struct Let {
@@ -149,6 +153,13 @@ struct Store {
   BufferId buffer = 0;
   Index index{};
   VarId value = 0;
+};
+/// Asks for the element's memory, which may lie outside of the buffer, to come into the first or the second
+/// cache of a CPU. It changes no value.
+struct Prefetch {
+  BufferId buffer = 0;
+  Index index{};
+  int cache = 1;
 };
 /// Bytes of the widest access, and of the most elements that a thread moves side by side: two accesses.
 inline constexpr std::int64_t access_bytes = 16, vector_bytes = 32;
@@ -242,9 +253,9 @@ struct ClusterArrive {};
 struct ClusterWait {};
 
 struct Stmt {
-  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
-               VectorRandom, KeepPacked, Bind, BindData, For, If, TransposeTile, Barrier, GridBarrier,
-               ClusterBarrier, ClusterArrive, ClusterWait>
+  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Prefetch, VectorLoad, VectorStore,
+               VectorDivide, VectorRandom, KeepPacked, Bind, BindData, For, If, TransposeTile, Barrier,
+               GridBarrier, ClusterBarrier, ClusterArrive, ClusterWait>
       node{};
   Origin origin{};
 };

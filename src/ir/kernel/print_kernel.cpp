@@ -98,6 +98,11 @@ class Printer {
     return "reciprocal of " + name(reciprocal.divisor);
   }
 
+  std::string expression(const Quotient& quotient, DType) const {
+    return fmt::format("quotient {}, {} ({})", name(quotient.numerator), name(quotient.divisor),
+                       name(quotient.reciprocal));
+  }
+
   std::string expression(const Pair& pair, DType) const {
     return fmt::format("pair {}, {}", name(pair.first), name(pair.second));
   }
@@ -134,6 +139,9 @@ class Printer {
   }
   void print(const Store& store, const Origin& origin) {
     line(fmt::format("store {} = {}", element(store.buffer, store.index), name(store.value)), origin);
+  }
+  void print(const Prefetch& prefetch, const Origin& origin) {
+    line(fmt::format("prefetch {} to L{}", element(prefetch.buffer, prefetch.index), prefetch.cache), origin);
   }
   void print(const VectorLoad& load, const Origin& origin) {
     line(fmt::format("vector_load {} = {}", kernel_.buffers[load.array].name,

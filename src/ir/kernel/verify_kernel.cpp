@@ -201,6 +201,9 @@ class Verifier {
     } else if (const auto* reciprocal = std::get_if<Reciprocal>(&let.rhs)) {
       use(reciprocal->divisor, f32);
       check(dtype == f32, "a reciprocal for divisions is not f32");
+    } else if (const auto* quotient = std::get_if<Quotient>(&let.rhs)) {
+      for (const VarId var : {quotient->numerator, quotient->divisor, quotient->reciprocal}) use(var, f32);
+      check(dtype == f32, "a quotient by a reciprocal is not f32");
     } else if (const auto* part = std::get_if<PartOfPair>(&let.rhs)) {
       use(part->pair);
       use_pair(part->pair, dtype == f32 ? kernel_.vars[part->pair].dtype : dtype);
@@ -332,6 +335,11 @@ class Verifier {
     }
     use(store.value, buffer(store.buffer).dtype);
     check_free_of_unknown(store.index, "a store");
+  }
+
+  void statement(const Prefetch& prefetch, Uniformity, bool) {
+    check(buffer(prefetch.buffer).space == Space::global, "a prefetch of something else than global memory");
+    check_free_of_unknown(prefetch.index, "a prefetch");
   }
 
   void statement(const VectorLoad& load, Uniformity, bool) {

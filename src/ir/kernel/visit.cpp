@@ -42,6 +42,8 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
     if (auto* random = std::get_if<Random>(&let->rhs)) f(random->element);
   } else if (auto* store = std::get_if<Store>(&stmt.node)) {
     f(store->index);
+  } else if (auto* prefetch = std::get_if<Prefetch>(&stmt.node)) {
+    f(prefetch->index);
   } else if (auto* load = std::get_if<VectorLoad>(&stmt.node)) {
     f(load->index);
   } else if (auto* store = std::get_if<VectorStore>(&stmt.node)) {
@@ -93,6 +95,7 @@ void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool)>
 void rename_buffers(Stmt& stmt, const std::function<BufferId(BufferId)>& f) {
   std::vector<BufferId*> mentions;  // a place that is read and written is here twice
   accesses(stmt, [&](BufferId& buffer, bool) { mentions.push_back(&buffer); });
+  if (auto* prefetch = std::get_if<Prefetch>(&stmt.node)) mentions.push_back(&prefetch->buffer);
   std::sort(mentions.begin(), mentions.end());
   mentions.erase(std::unique(mentions.begin(), mentions.end()), mentions.end());
   for (BufferId* buffer : mentions) *buffer = f(*buffer);
@@ -125,6 +128,10 @@ void for_each_operand(Rhs& rhs, const std::function<void(VarId&)>& f) {
     f(random->offset);
   } else if (auto* reciprocal = std::get_if<Reciprocal>(&rhs)) {
     f(reciprocal->divisor);
+  } else if (auto* quotient = std::get_if<Quotient>(&rhs)) {
+    f(quotient->numerator);
+    f(quotient->divisor);
+    f(quotient->reciprocal);
   } else if (auto* pair = std::get_if<Pair>(&rhs)) {
     f(pair->first);
     f(pair->second);

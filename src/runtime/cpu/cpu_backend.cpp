@@ -261,7 +261,8 @@ Status CpuBackend::launch_checked(Queue& queue, const Function& function, Dim3 g
 
 Status CpuBackend::run(const Kernel& kernel, std::int64_t blocks, const Argument* arguments) {
   const Bound bound(kernel.info, arguments);
-  Grain grain = grain_of(blocks, bound.traffic, this_machine().last_level_bytes);
+  Grain grain = grain_of(blocks, bound.traffic,
+                         last_level_share(this_machine().last_level_bytes, this_machine().cores));
   if (grain.stream > 0 && bound.writes_over_operands(kernel.info)) grain.stream = 0;
   if (grain.chunks == 0) return {};
   const Scratch::Loan scratch(scratch_, kernel.info.shared_bytes);

@@ -16,6 +16,13 @@ struct Grain {
 // To hand a chunk to another core takes some microseconds, in which one core moves about so many bytes.
 constexpr std::int64_t bytes_of_chunk = 128 << 10, least_bytes_of_job = 64 << 10;
 
+/// What a launch can count on of a last-level cache: a machine that shows few cores and a huge cache is a
+/// part of a larger one, whose other cores use that cache too.
+constexpr std::int64_t last_level_share(std::int64_t last_level_bytes, int cores) {
+  constexpr std::int64_t most_of_core = 16 << 20;
+  return std::min(last_level_bytes, cores * most_of_core);
+}
+
 /// `traffic`: the bytes of all buffers that the launch has.
 constexpr Grain grain_of(std::int64_t blocks, std::int64_t traffic, std::int64_t last_level_bytes) {
   if (blocks <= 0) return {};

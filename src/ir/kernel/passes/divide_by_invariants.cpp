@@ -15,7 +15,7 @@ namespace fuse::kernel {
 namespace {
 
 // The fewest divisions that pay for the one which makes the reciprocal.
-constexpr std::int64_t fewest_divisions = 4;
+constexpr std::int64_t fewest_divisions = 4, fewest_divisions_of_lanes = 2;
 
 // The most elements of a vector: their numerators and quotients take registers.
 constexpr std::int64_t most_divided = 8;
@@ -34,10 +34,10 @@ std::int64_t trips_of(const std::vector<Stmt>& body) {
   return most;
 }
 
-bool pays(const For& loop) {
+bool pays(const For& loop, std::int64_t fewest) {
   if (loop.parallel != Parallel::serial) return false;
   if (!loop.unrolled) return true;
-  return (loop.end.constant() - loop.begin.constant()) * trips_of(loop.body) >= fewest_divisions;
+  return (loop.end.constant() - loop.begin.constant()) * trips_of(loop.body) >= fewest;
 }
 
 const Compute* division(const Kernel& kernel, const Stmt& stmt) {
@@ -61,15 +61,17 @@ struct Effects {
 
 class Divider {
  public:
-  explicit Divider(Kernel& kernel) : kernel_(kernel), names_(names_in(kernel)) {}
+  Divider(Kernel& kernel, bool by_lanes) : kernel_(kernel), by_lanes_(by_lanes), names_(names_in(kernel)) {}
 
   void body(std::vector<Stmt>& statements) {
     std::vector<Stmt> result;
     for (Stmt& stmt : statements) {
       auto* loop = std::get_if<For>(&stmt.node);
       std::vector<VarId> mine;  // divisors whose reciprocals stand before this loop
-      if (loop && pays(*loop)) mine = add_reciprocals(*loop, result);
-      if (loop && loop->unrolled && !reciprocals_.empty() && loop->end.constant() <= most_divided) {
+      if (loop && pays(*loop, by_lanes_ ? fewest_divisions_of_lanes : fewest_divisions))
+        mine = add_reciprocals(*loop, result);
+      if (!by_lanes_ && loop && loop->unrolled && !reciprocals_.empty() &&
+          loop->end.constant() <= most_divided) {
         split(std::move(stmt), result);
       } else {
         if (std::vector<Stmt>* inner = body_of(stmt)) body(*inner);
@@ -107,8 +109,8 @@ class Divider {
     return found && reciprocals_.contains(found->operands[1]);
   }
 
-  /// Turns divisions that stand in a loop which is not unrolled into divisions of a vector of one element
-  /// each.
+  /// Turns divisions that stand in a loop which is not split into divisions of a vector of one element each;
+  /// what lanes hold is such a vector already.
   void divide_each(std::vector<Stmt>& statements) {
     std::vector<Stmt> result;
     for (Stmt& stmt : statements) {
@@ -118,6 +120,11 @@ class Divider {
       }
       auto& let = std::get<Let>(stmt.node);
       const Compute compute = std::get<Compute>(let.rhs);
+      if (by_lanes_) {
+        let.rhs = Quotient{compute.operands[0], compute.operands[1], reciprocals_.at(compute.operands[1])};
+        result.push_back(std::move(stmt));
+        continue;
+      }
       const BufferId numerators = array(let.var, "_n", 1), quotients = array(let.var, "_q", 1);
       result.push_back({Store{numerators, 0, compute.operands[0]}, stmt.origin});
       result.push_back(
@@ -270,6 +277,7 @@ class Divider {
   }
 
   Kernel& kernel_;
+  const bool by_lanes_;
   std::set<std::string> names_;
   std::map<VarId, VarId> reciprocals_;  // the reciprocals of the divisors that the loops around do not change
   std::vector<VarId> passed_;
@@ -278,7 +286,12 @@ class Divider {
 }  // namespace
 
 Kernel divide_by_invariants(Kernel kernel) {
-  Divider(kernel).body(kernel.body);
+  Divider(kernel, false).body(kernel.body);
+  return kernel;
+}
+
+Kernel divide_lanes_by_invariants(Kernel kernel) {
+  Divider(kernel, true).body(kernel.body);
   return kernel;
 }
 

@@ -10,6 +10,10 @@
 // The quotients have the bits of divisions. A loop that is not unrolled, or has more than 8 trips, divides
 // vectors of one element. The pass runs after vectorise, since that pass looks for loads and stores in loops
 // that are still whole.
+//
+// On a CPU the lanes of a warp are such a vector, so that the division stays where it is:
+//
+//          let q = quotient a, total (r)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,5 +22,6 @@
 namespace fuse::kernel {
 
 Kernel divide_by_invariants(Kernel);
+Kernel divide_lanes_by_invariants(Kernel);
 
 }  // namespace fuse::kernel

@@ -60,6 +60,9 @@ struct Changed {
     return changes(random.seed) || changes(random.offset) || changes(random.element);
   }
   bool changes(const Reciprocal& reciprocal) const { return changes(reciprocal.divisor); }
+  bool changes(const Quotient& quotient) const {
+    return changes(quotient.numerator) || changes(quotient.divisor);
+  }
   bool changes(const Pair& pair) const { return changes(pair.first) || changes(pair.second); }
   bool changes(const PartOfPair& part) const { return changes(part.pair); }
 };
