@@ -67,21 +67,17 @@ class Suite:
         (self.tree / 'traced').write_text(f'{time.time() - started:.0f} s\n')
 
     def record_rest(self):
-        """What is run behind the tests, with what fails of it though there is no mutant."""
+        """What is run behind the tests, with what fails of it though there is no mutant. Generated programs are not: of 1,067
+        mutants in the campaigns on file they killed none that the tests had left."""
         known = self.tree / 'rest.json'
-        commands = {'generated programs': [str(self.bin / 'fuse_fuzz'), '--count', '300', '--seed', '1', '--jobs', '1',
-                                           '--no-minimise'],
-                    'tools': [str(self.bin / 'command_tests'), '--seconds', '120', '--without', 'bundle']}  # which runs stubs
+        command = [str(self.bin / 'command_tests'), '--seconds', '120', '--without', 'bundle']  # which runs stubs
         if not known.exists():
-            note('generated programs and tools run once with the code as it was')
-            known.write_text(json.dumps({name: sorted(failures(command, 0, 1800, self.tree)[0])
-                                         for name, command in commands.items()}))
-        failing = {name: set(lines) for name, lines in json.loads(known.read_text()).items()}
-        if failing['generated programs']:
-            sys.exit(f'generated programs fail without a mutant: {failing["generated programs"]}')
-        for line in sorted(failing['tools']):
+            note('the command tests run once with the code as it was')
+            known.write_text(json.dumps({'tools': sorted(failures(command, 0, 1800, self.tree)[0])}))
+        failing = set(json.loads(known.read_text())['tools'])
+        for line in sorted(failing):
             note(f'fails without a mutant, and so judges none: {line}')
-        return {name: (command, failing[name]) for name, command in commands.items()}
+        return {'tools': (command, failing)}
 
     def of(self, mutant):
         """The tests that reach it, as lists that are run one behind the other. Tests that reach few mutants know this one
