@@ -126,6 +126,25 @@ TEST_CASE("dim: a proof is never wrong and a form never changes the value") {
   }
 }
 
+TEST_CASE("dim: a product with an extent of 0 is 0, however large the other extents are") {
+  const Dim large = Dim::symbol("L", {.min = 0, .max = std::int64_t{1} << 40}),
+            last = Dim::symbol("Z", {.min = 0, .max = 9});
+  const auto at = [](std::int64_t l, std::int64_t z) {
+    return [l, z](std::string_view name) { return name == "L" ? l : z; };
+  };
+  const Dim product = Dim(65) * large * large * last;
+  CHECK(product.evaluate(at(std::int64_t{1} << 40, 0)) == 0);
+  CHECK((product + 7).evaluate(at(std::int64_t{1} << 40, 0)) == 7);
+  CHECK((last * (large * large + 1) * large).evaluate(at(0, 9)) == 0);
+  CHECK_THROWS_WITH(product.evaluate(at(std::int64_t{1} << 40, 1)),
+                    "arithmetic on extents overflows 63 bits");
+  // 2^32 * 2^32 is 0 in 64 bits.
+  CHECK_THROWS_WITH((large * large * last).evaluate(at(std::int64_t{1} << 32, 1)),
+                    "arithmetic on extents overflows 63 bits");
+  CHECK_THROWS_WITH((large / last).evaluate(at(8, 0)), "division of an extent by zero");
+  CHECK_THROWS_WITH((large % last).evaluate(at(8, 0)), "division of an extent by zero");
+}
+
 TEST_CASE("dim: overflow and division by zero are user errors") {
   CHECK_THROWS_WITH(Dim(std::int64_t{1} << 62) * 4, "arithmetic on extents overflows 63 bits");
   CHECK_THROWS_WITH(B / 0, "division of an extent by zero");

@@ -410,6 +410,12 @@ Dim rebuild(const Dim& dim, const std::function<Dim(const Atom&)>& leaf) {
   return sum;
 }
 
+std::int64_t evaluate_atom(const DimAtom& atom, detail::FunctionRef<std::int64_t(std::string_view)> of) {
+  if (atom.kind == Kind::symbol || atom.kind == Kind::index) return of(atom.name);
+  const std::int64_t dividend = atom.dividend.evaluate(of), divisor = atom.divisor.evaluate(of);
+  return atom.kind == Kind::quotient ? floor_div(dividend, divisor) : floor_mod(dividend, divisor);
+}
+
 /// Appends dims as text; `truncates`: for a language whose division rounds toward zero.
 struct Printer {
   bool truncates = false;
@@ -542,7 +548,19 @@ std::vector<Dim> Dim::symbols() const {
 
 std::int64_t Dim::evaluate(detail::FunctionRef<std::int64_t(std::string_view)> of) const {
   if (!poly_) return constant_;
-  return rebuild(*this, [&](const Atom& atom) -> Dim { return of(atom->name); }).constant();
+  std::int64_t sum = poly_->constant;
+  for (const DimTerm& term : poly_->terms) {
+    std::int64_t product = term.coefficient;
+    bool overflows = false;  // unless a later factor is 0
+    for (const Atom& factor : term.factors) {
+      const std::int64_t value = evaluate_atom(*factor, of);
+      overflows = value != 0 && (__builtin_mul_overflow(product, value, &product) || overflows);
+      if (value == 0) product = 0;
+    }
+    if (overflows) overflow();
+    sum = checked_add(sum, product);
+  }
+  return sum;
 }
 
 Dim Dim::substitute(std::string_view name, const Dim& by) const {
