@@ -51,7 +51,8 @@ std::string remark(const HostTensor& got) {
   }
   if (std::isnan(first)) return "NaN";
   if (std::isinf(first)) return "infinite";
-  return count == 1 ? "" : fmt::format("{:.6g}", first);
+  // Zeros of both signs are equal.
+  return count == 1 ? "" : fmt::format("{:.6g}", first == 0 ? 0.0 : first);
 }
 
 Verdict verdict_of(const runtime::CompareResult& result, const HostTensor& got, const std::string& right) {
