@@ -8,8 +8,9 @@
 // fuse_cpu_call: blocks first .. last of a kernel, to be run by the calling thread.
 //   arguments  buffers as addresses, extents as values, in the order of the kernel's parameters
 //   scratch    memory of the calling thread alone: KernelInfo::shared_bytes, aligned to 64 bytes
-//   stream     1: the launch moves more than half of what the last-level cache holds, 2: more than twice.
+//   stream     1: the launch moves more than half of its share of the last-level cache, 2: more than twice.
 //              Results may go past the caches then; the caller fences afterwards
+//   next       the block that this thread probably runs after these: what it reads may be prefetched
 // clang-format off
 #define FUSE_CPU_ABI                     \
   struct fuse_cpu_call {                 \
@@ -18,6 +19,7 @@
     long long last;                      \
     char* scratch;                       \
     int stream;                          \
+    long long next;                      \
   };
 // clang-format on
 

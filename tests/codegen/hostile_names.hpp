@@ -28,6 +28,11 @@ inline const std::vector<std::string>& hostile_names() {
       "row", "lane", "warp", "b", "t", "i", "c", "w", "d", "column", "acc", "acc_index", "total", "part",
       "part_index", "shared_acc", "shared_index", "other0", "other1", "left", "right", "combined", "v0", "v1",
       "v3", "t1", "t2", "g2", "i_div_40", "call_", "fuse_device", "main",
+      // what the cpu device's text calls its own
+      "call", "stream", "block", "run", "vec", "all", "any", "full", "select", "lanes", "prefetch", "mask0",
+      "mask1", "as_mask", "as_value", "store_one", "store_result", "index_value", "compared_index",
+      "clamped_index", "divisor_reciprocal", "transpose_tile", "random_each_f32", "row_next", "b_next",
+      "walk",
       // no identifiers, and several that become the same one
       "a b", "a_b", "a-b", "a.b", "a__b", "\xc3\xa9", "\xe5\x90\x8d", "7", "7up", "_", "__", "_x", " ", "+",
       "%x", "a\"b", "a\\b", "back\\", "a\nb", "a\tb", "*/", "/*", "//", "?\?/", "\x01",

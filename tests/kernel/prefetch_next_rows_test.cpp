@@ -54,7 +54,7 @@ Tensor scaled_by_total(Graph& g, const Tensor& x) {
 TEST_CASE("the loop behind the one that loads asks for the row of the next block", "[kernel][golden]") {
   const Kernel kernel = of_rows(256, scaled_by_total, 8);
   check_golden("kernel/prefetch_next_rows.txt", print(kernel));
-  CHECK(asked(kernel) == "prefetch x[32 * k_1 + lane + 256 * row + 256] to L1\n");
+  CHECK(asked(kernel) == "prefetch x[32 * k_1 + lane + 256 * row_next] to L1\n");
 }
 
 TEST_CASE("longer rows go to the second cache, and rows that fill it are not asked for", "[kernel]") {
@@ -63,6 +63,30 @@ TEST_CASE("longer rows go to the second cache, and rows that fill it are not ask
   CHECK(asked(of_rows(2080, scaled_by_total)).ends_with("to L2\n"));
   CHECK(asked(of_rows(65536, scaled_by_total)).ends_with("to L2\n"));
   CHECK(asked(of_rows(65568, scaled_by_total)).empty());
+}
+
+TEST_CASE("operands of one row share what may be asked for, and none is asked for twice", "[kernel]") {
+  const auto of_two = [](std::int64_t length) {
+    return asked(of_rows(length, [](Graph& g, const Tensor& x) {
+      const Tensor other = g.input("other", f32, x.dims());
+      return scaled_by_total(g, x * other) * sum(exp(x), {1}, {.keep_dims = true});
+    }));
+  };
+  CHECK(of_two(1024) ==
+        "prefetch x[c_1 + 1024 * row_next] to L1\nprefetch other[c_1 + 1024 * row_next] to L1\n");
+  CHECK(of_two(2048).ends_with("to L2\n"));
+  CHECK(of_two(40000) == "prefetch x[c_1 + 40000 * row_next] to L2\n");
+}
+
+TEST_CASE("a block that takes rows in turns asks for the row of its next turn", "[kernel]") {
+  Graph g("turns");
+  const Tensor x = g.input("x", f32, {4096, 256}), total = sum(x, {1}, {.keep_dims = true});
+  g.output("dx", x * total);
+  g.output("dgamma", sum(x * total, {0}));
+  const std::string text = run_pipeline(ir_of(g), target_profile("x86-64-v4")).source.text();
+  INFO(text);
+  CHECK(text.find(" + 256 * row + ") != std::string::npos);
+  CHECK(text.find("prefetch<1>(x, ") != std::string::npos);
 }
 
 TEST_CASE("a length with a range is taken at its hint", "[kernel]") {

@@ -62,17 +62,19 @@ template <class T> FUSE_INLINE vec<T> divide(const vec<T>& a, const vec<T>& b) {
 FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b) { return a / b; }
 FUSE_INLINE vec<double> divide(const vec<double>& a, const vec<double>& b) { return a / b; }
 FUSE_MIXED(divide)
-// Divisions by a value whose reciprocal is known: the bits of IEEE division in three steps and a test. What
-// makes them right stands in codegen_cuda/primitives/division.cpp. The reciprocal is the nearest float here.
+// Divisions by a value whose reciprocal is known: the bits of IEEE division in three steps and a test. Why they are
+// right stands in codegen_cuda/primitives/division.cpp. Here the reciprocal is the float nearest to 1 / b for each b;
+// it is NaN outside of [2^-24, 2^24], so that the test fails.
 FUSE_INLINE vec<float> divisor_reciprocal(const vec<float>& b) {
   vec<float> r;
   FUSE_EACH_PART r.p[k] = choose((b.p[k] >= 0x1p-24f) & (b.p[k] <= 0x1p24f), 1.0f / b.p[k], part_all(__builtin_nanf("")));
   return r;
 }
-// Whether a quotient is NaN, or a numerator is not 0 and below 2^-101, in either of two parts.
+// Whether a quotient is NaN, or the magnitude of a numerator is not 0 and below 2^-101, in either of two parts.
 FUSE_INLINE bool may_be_off(f32p a, f32p c, f32p of_a, f32p of_c) {
-  const unsigned least = 0x1a000000;  // 2^-101, shifted left by the sign
-  const u32p below_a = (u32p)a * 2 - least, below_c = (u32p)c * 2 - least, zero = 0u - least - u32p{};  // they wrap
+  const unsigned least = 0x1a000000;  // the bits of 2^-101 without the sign, which * 2 drops
+  // What is smaller than `least` wraps to numbers beyond those of all others, of which that of 0 is the least.
+  const u32p below_a = (u32p)a * 2 - least, below_c = (u32p)c * 2 - least, zero = 0u - least - u32p{};
 #if FUSE_PART_512 && FUSE_HAS(__builtin_ia32_ucmpd512_mask) && FUSE_HAS(__builtin_ia32_cmpps512_mask)
   return (__builtin_ia32_ucmpd512_mask((i32p)below_a, (i32p)zero, 6, 0xffff) |
           __builtin_ia32_ucmpd512_mask((i32p)below_c, (i32p)zero, 6, 0xffff) |
@@ -104,7 +106,7 @@ template <class T> constexpr auto all_but_sign() {
   if constexpr (sizeof(T) == 4) return 0x7fffffff;
   else return 0x7fffffffffffffff;
 }
-// The second operand where neither is greater, or smaller.
+// The greater and the smaller one of two values: the second operand where they are equal, or one is NaN.
 template <class P> FUSE_INLINE P part_greater(P x, P y) {
   if constexpr (__is_same(P, f32p)) return part_most(x, y);
   else return choose(x > y, x, y);

@@ -412,7 +412,7 @@ FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, run<I> i, const M&... m) {
 template <class T, class I, class... M>
 FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, const vec<I>& i, const M&... m) { return load(p, i, m...); }
 
-// What one of the next blocks loads, into the first or the second cache. The address may be any.
+// Asks for what the next block loads, into the first or the second cache. The address may lie outside of the buffer.
 template <int cache, class T, class I> FUSE_INLINE void prefetch(const T* p, run<I> i) {
   for (unsigned long k = 0; k < 32 * sizeof(T); k += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(p + i.base) + k, 0, 4 - cache);
@@ -483,7 +483,8 @@ template <class S> FUSE_INLINE void copy_past_caches(char* to, const S& from) {
 }
 template <class T, class I> FUSE_INLINE void store_result(bool stream, T* p, run<I> i, const vec<T>& v) {
   T* const to = p + i.base;
-  if (!stream || reinterpret_cast<unsigned long>(to) % 64 != 0) return to_array(v, to);
+  // Less than a line would be written in two ways: half of it past the caches, and half of it by the next lanes.
+  if (32 * sizeof(T) < 64 || !stream || reinterpret_cast<unsigned long>(to) % 64 != 0) return to_array(v, to);
   FUSE_EACH_PART {
     const stored_of<T> s = to_store<T>(v.p[k]);
     copy_past_caches(reinterpret_cast<char*>(to + k * part_lanes), s);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <fuse/error.hpp>
+#include <set>
+#include <string>
 
 #include "codegen_cpu/prelude/prelude.hpp"
 #include "codegen_cpu/text/lane_values.hpp"
@@ -32,6 +34,7 @@ class CpuPrinter : public KernelText {
   explicit CpuPrinter(const Kernel& kernel)
       : KernelText(kernel),
         lanes_(kernel),
+        taken_(names_in(kernel)),
         is_result_(kernel.buffers.size()),
         used_by_lane_(kernel.vars.size()) {
     for (std::size_t i = 0; i < is_result_.size(); ++i)
@@ -146,6 +149,12 @@ class CpuPrinter : public KernelText {
   }
   static std::string condition(const IndexLess& less) {
     return fmt::format("{} < {}", to_cxx(less.index), to_cxx(less.bound));
+  }
+  std::string new_mask() {
+    std::string name;
+    do name = fmt::format("mask{}", masks_++);
+    while (taken_.contains(name));
+    return name;
   }
   std::string with_mask() const { return mask_.empty() ? "" : ", " + mask_; }
 
@@ -379,6 +388,10 @@ class CpuPrinter : public KernelText {
     switch (loop.parallel) {
       case Parallel::grid:
         line(fmt::format("const {0} {1} = static_cast<{0}>(block);", index_type(), loop.name));
+        if (!loop.next.empty())
+          line(fmt::format(
+              "const {0} {1} = static_cast<{0}>(block + 1 < call->last ? block + 1 : call->next);",
+              index_type(), loop.next));
         break;
       case Parallel::warp:
         line(fmt::format("const {} {} = 0;", index_type(), loop.name));
@@ -415,7 +428,7 @@ class CpuPrinter : public KernelText {
                                   : fmt::format("{}({})", index_type(), to_cxx(loop.begin));
     line(fmt::format("for (auto {0} = {1};; {0} = {0} + {2}) {{", loop.name, begin, to_cxx(loop.step)));
     ++depth_;
-    mask_ = fmt::format("mask{}", masks_++);
+    mask_ = new_mask();
     line(fmt::format("const auto {} = as_mask({}({} < {}));", mask_, before.empty() ? "" : before + " & ",
                      loop.name, to_cxx(loop.end)));
     line(fmt::format("if (!any({})) break;", mask_));
@@ -444,7 +457,7 @@ class CpuPrinter : public KernelText {
     }
     if (masked) {
       const std::string before = mask_;
-      mask_ = fmt::format("mask{}", masks_++);
+      mask_ = new_mask();
       line(fmt::format("const auto {} = as_mask({});", mask_, where));
       line(fmt::format("if (any({})) {{", mask_));
       ++depth_;
@@ -473,6 +486,7 @@ class CpuPrinter : public KernelText {
   void print(const ClusterWait&, const Origin&) { refuse("clusters"); }
 
   const LaneValues lanes_;
+  const std::set<std::string> taken_;
   std::vector<bool> is_result_;     ///< of each buffer: the kernel writes it and does not read it
   std::vector<bool> used_by_lane_;  ///< of each variable: more than compared with what all lanes have
   bool has_tiles_ = false;          ///< it reads and writes pieces of rows that lie apart

@@ -219,6 +219,7 @@ struct For {
   Index begin{}, end{}, step = 1;
   Parallel parallel = Parallel::serial;
   bool unrolled = false;  ///< serial, with constant bounds
+  std::string next{};     ///< grid: names the block that the same thread of a CPU probably runs next
   std::vector<Stmt> body;
 };
 /// if index < bound for every condition

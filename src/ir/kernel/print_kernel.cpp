@@ -175,8 +175,9 @@ class Printer {
   }
   void print(const For& loop, const Origin&) {
     const std::string step = loop.step.is(1) ? "" : " by " + loop.step.to_string();
-    line(fmt::format("for {} in [{}, {}){} @{}{} {{", loop.name, loop.begin.to_string(), loop.end.to_string(),
-                     step, to_string(loop.parallel), loop.unrolled ? " unrolled" : ""));
+    line(fmt::format("for {} in [{}, {}){} @{}{}{} {{", loop.name, loop.begin.to_string(),
+                     loop.end.to_string(), step, to_string(loop.parallel), loop.unrolled ? " unrolled" : "",
+                     loop.next.empty() ? "" : " next " + loop.next));
     nested(loop.body);
   }
   void print(const If& branch, const Origin&) {

@@ -427,7 +427,10 @@ class Verifier {
                          : loop.parallel == Parallel::warp ? Variation::warps
                                                            : Variation::lanes);
     if (loop.parallel == Parallel::grid) block_ = loop.name;
+    check(loop.next.empty() || loop.parallel == Parallel::grid, "a next block that no block has");
+    if (!loop.next.empty()) introduce(loop.next, Variation::blocks);
     body(loop.body, uniform, true);
+    if (!loop.next.empty()) forget(loop.next);
     forget(loop.name);
   }
 

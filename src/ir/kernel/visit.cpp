@@ -146,7 +146,10 @@ std::set<std::string> names_in(const Kernel& kernel) {
   for (const Dim& extent : kernel.extents) names.insert(std::string(extent.name()));
   for (const Var& var : kernel.vars) names.insert(var.name);
   for_each_stmt(kernel.body, [&](const Stmt& stmt) {
-    if (const auto* loop = std::get_if<For>(&stmt.node)) names.insert(loop->name);
+    if (const auto* loop = std::get_if<For>(&stmt.node)) {
+      names.insert(loop->name);
+      if (!loop->next.empty()) names.insert(loop->next);
+    }
     if (const auto* bind = std::get_if<Bind>(&stmt.node)) names.insert(bind->name);
     if (const auto* data = std::get_if<BindData>(&stmt.node)) names.insert(data->name);
   });

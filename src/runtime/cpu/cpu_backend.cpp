@@ -273,6 +273,10 @@ Status CpuBackend::run(const Kernel& kernel, std::int64_t blocks, const Argument
     call.last = std::min<std::int64_t>(blocks - call.first, grain.blocks_of_chunk) + call.first;
     call.scratch = scratch.of(thread);
     call.stream = grain.stream;
+    // The calling thread goes forwards, and the others share the chunks from the back on.
+    call.next = thread == 0
+                    ? call.last
+                    : std::max<std::int64_t>(call.first - pool_->helpers() * grain.blocks_of_chunk, 0);
     kernel.entry(&call);
     if (grain.stream > 0) fence_stores();
   });

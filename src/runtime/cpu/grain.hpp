@@ -10,7 +10,8 @@ namespace fuse::runtime::cpu {
 struct Grain {
   std::int64_t blocks_of_chunk = 1;
   std::int64_t chunks = 0;
-  int stream = 0;  ///< how large the launch is beside the last-level cache, as a kernel's call says
+  int stream =
+      0;  ///< how large the launch is beside its share of the last-level cache, as a kernel's call says
 };
 
 // To hand a chunk to another core takes some microseconds, in which one core moves about so many bytes.
@@ -23,10 +24,10 @@ constexpr std::int64_t last_level_share(std::int64_t last_level_bytes, int cores
   return std::min(last_level_bytes, cores * most_of_core);
 }
 
-/// `traffic`: the bytes of all buffers that the launch has.
-constexpr Grain grain_of(std::int64_t blocks, std::int64_t traffic, std::int64_t last_level_bytes) {
+/// `traffic`: the bytes of all buffers that the launch has; `share`: of the last-level cache.
+constexpr Grain grain_of(std::int64_t blocks, std::int64_t traffic, std::int64_t share) {
   if (blocks <= 0) return {};
-  Grain grain{.stream = traffic / 2 > last_level_bytes ? 2 : traffic >= last_level_bytes / 2 ? 1 : 0};
+  Grain grain{.stream = traffic / 2 > share ? 2 : traffic >= share / 2 ? 1 : 0};
   const std::int64_t bytes_of_block = std::max<std::int64_t>(traffic / blocks, 1);
   grain.blocks_of_chunk = traffic < least_bytes_of_job
                               ? blocks
