@@ -113,6 +113,27 @@ TEST_CASE("layers of filters load each tap once", "[partition][emulated]") {
   check_values(cheap, 512);
 }
 
+TEST_CASE("layers of averages below a value that two outputs read load each tap once",
+          "[partition][emulated]") {
+  // Both outputs would compute all layers, until the last value is stored: then the layers belong to one
+  // segment.
+  Graph g("averages");
+  Tensor x = g.input("x", f32, {600});
+  const Tensor weight = g.constant(f32, 0.25, {600});
+  g.output("weight", weight);
+  for (int layer = 0; layer < 4; ++layer) {
+    const Tensor padded = pad(x, 0, {2}, {2});
+    Tensor total = slice(padded, 0, 0, 600);
+    for (std::int64_t tap = 1; tap < 5; ++tap) total = total + slice(padded, 0, tap, 600 + tap);
+    x = total * weight;
+  }
+  g.output("reversed", reverse(x, {0}) + 1.0F);
+  g.output("y", x * x);
+  const Counted of = counted(g, "exp");
+  CHECK(of.loads <= 4 * 6 + 8);
+  check_values(g, 600);
+}
+
 TEST_CASE("rotations that do no work twice have short texts all the same", "[partition][emulated]") {
   Graph g("roll");
   Tensor x = g.input("x", f32, {60});

@@ -383,7 +383,10 @@ class Partitioner {
       }
     }
     uses += same_element ? 1 : 0;
-    if (uses <= 1) return false;
+    return uses > 1 && repeats_much(uses, reach);
+  }
+
+  bool repeats_much(double uses, const Reach& reach) const {
     double costly = 0, loads = 0;
     for (const Work& work : reach.work) {
       if (stored(work.node)) {
@@ -452,6 +455,23 @@ class Partitioner {
       result.movement += std::max(1, static_cast<int>(std::bit_width(node.operands.size())));
     }
     return result;
+  }
+
+  /// The work of a segment that loads the value, if it computes the value on each path instead.
+  std::vector<Work> work_through(NodeId id, const std::vector<Work>& with_loads) const {
+    std::vector<Work> work;
+    for (const Work& each : with_loads) {
+      if (each.node != id) {
+        work.push_back(each);
+        continue;
+      }
+      for (const Work& more : reach_[id].work)
+        work.push_back(
+            {more.node, ir::Hasher().add(each.path).add(more.path).value(), each.share * more.share});
+    }
+    std::sort(work.begin(), work.end());
+    work.erase(std::unique(work.begin(), work.end()), work.end());
+    return work;
   }
 
   double share_of(NodeId part, const ir::Node& whole) const {
@@ -557,6 +577,7 @@ class Partitioner {
       std::sort(roots.begin(), roots.end());
       roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
       std::vector<Reach> wholes;
+      double uses = 0;
       for (const NodeId root : roots) {
         if (root == nobody || end_[root].empty() || is_opaque_root(root)) return;
         const Reach &reach = reach_[root], &more = reach_[id];
@@ -564,8 +585,13 @@ class Partitioner {
             wholes.emplace_back(Reach{merged(reach.inputs, more.inputs), merged(reach.symbols, more.symbols),
                                       reach.depth + more.depth, reach.movement + more.movement});
         std::erase(whole.inputs, id);
-        if (!fits(whole)) return;
+        whole.work = work_through(id, reach.work);
+        if (!fits(whole) || whole.work.size() > most_work) return;
+        double paths = 0;
+        for (const Work& each : reach.work) paths += each.node == id ? each.share : 0;
+        uses += paths * std::min(1.0, share_of(root, graph_[id]));
       }
+      if (uses > 1 && repeats_much(uses, reach_[id])) return;
       for (std::size_t i = 0; i < roots.size(); ++i) reach_[roots[i]] = std::move(wholes[i]);
       end_[id].clear();
     });
