@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "ir/kernel/passes/elide_conditions.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/nest/usual_nests.hpp"
