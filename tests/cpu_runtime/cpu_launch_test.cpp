@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -49,7 +50,10 @@ extern "C" void fuse_entry_1(const fuse_cpu_call* call) {
 constexpr const char* kernels_of_second_image = R"(
 extern "C" void fuse_entry_2(const fuse_cpu_call* call) {
   int* rows = (int*)call->arguments[0];
-  for (long long row = call->first; row < call->last; ++row) rows[row] = call->stream;
+  for (long long row = call->first; row < call->last; ++row) {
+    rows[row] = call->stream;
+    rows[100 + row] = (int)call->next;
+  }
 }
 )";
 
@@ -207,6 +211,27 @@ TEST_CASE("a launch says how large its buffers are beside the caches", "[runtime
   CHECK(stream(cache / 2) == 1);
   CHECK(stream(2 * cache) == 1);
   CHECK(stream(2 * cache + 4096) == 2);
+}
+
+TEST_CASE("a kernel hears which block its thread probably runs next", "[runtime][emulated]") {
+  const auto binary = binary_of_kernels();
+  if (!binary) return;
+  for (const int threads : {1, 2, 3}) {
+    const auto backend = device(threads);
+    const auto queue = backend->create_queue();
+    const auto module = backend->load_binary(binary);
+    const Memory memory(*backend, 10 * runtime::cpu::bytes_of_chunk);
+    const Argument argument = memory.argument();
+    REQUIRE(backend->launch(*queue, module->function("streams"), {100, 1, 1}, &argument, 1));
+    const int* const next = static_cast<const int*>(memory.address) + 100;
+    for (int block = 0; block < 100; ++block) {
+      const int first = block / 10 * 10;  // ten blocks are a chunk
+      INFO("block " << block << " of " << threads << " threads: " << next[block]);
+      // The calling thread goes forwards; the others share the chunks from the back on.
+      const bool back = threads > 1 && next[block] == std::max(first - 10 * (threads - 1), 0);
+      CHECK((next[block] == first + 10 || back));
+    }
+  }
 }
 
 TEST_CASE("a buffer of no bytes may lie anywhere", "[runtime][emulated]") {
