@@ -8,13 +8,16 @@ namespace {
 
 struct FormRow {
   std::string_view name;
-  double per_mille;
+  double gpu_per_mille, cpu_per_mille;
   std::string_view note;
-  bool of_gpus = false;  ///< no kernel of the cpu device has it
+
+  std::int64_t floor(bool on_gpu, std::int64_t programs) const {
+    return static_cast<std::int64_t>((on_gpu ? gpu_per_mille : cpu_per_mille) *
+                                     static_cast<double>(programs) / 1000);
+  }
 };
 constexpr FormRow form_rows[] = {
-#define FUSE_FORM(name, per_mille, note) {#name, per_mille, note},
-#define FUSE_GPU_FORM(name, per_mille, note) {#name, per_mille, note, true},
+#define FUSE_FORM(name, gpu_per_mille, cpu_per_mille, note) {#name, gpu_per_mille, cpu_per_mille, note},
 #include "fuzz/forms.def"
 };
 constexpr std::int64_t least_floor = 10;
@@ -30,12 +33,11 @@ void FormCounts::add(Forms forms, bool checked) {
   }
 }
 
-std::string FormCounts::table() const {
+std::string FormCounts::table(bool on_gpu) const {
   std::string text = "| form | programs | checked | floor | |\n| --- | ---: | ---: | ---: | --- |\n";
   for (std::size_t i = 0; i < form_count; ++i) {
-    text += fmt::format("| {} | {} | {} | {:.0f} | {} |\n", form_rows[i].name, counts_[i].programs,
-                        counts_[i].checked, form_rows[i].per_mille * static_cast<double>(programs_) / 1000,
-                        form_rows[i].note);
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", form_rows[i].name, counts_[i].programs,
+                        counts_[i].checked, form_rows[i].floor(on_gpu, programs_), form_rows[i].note);
   }
   return text;
 }
@@ -43,9 +45,8 @@ std::string FormCounts::table() const {
 std::vector<std::string> FormCounts::below_floor(bool on_gpu) const {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < form_count; ++i) {
-    const auto floor =
-        static_cast<std::int64_t>(form_rows[i].per_mille * static_cast<double>(programs_) / 1000);
-    if ((form_rows[i].of_gpus && !on_gpu) || floor < least_floor || counts_[i].programs >= floor) continue;
+    const std::int64_t floor = form_rows[i].floor(on_gpu, programs_);
+    if (floor < least_floor || counts_[i].programs >= floor) continue;
     result.push_back(fmt::format("{}: {} of {} programs, the floor is {}", form_rows[i].name,
                                  counts_[i].programs, programs_, floor));
   }

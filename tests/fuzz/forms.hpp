@@ -34,10 +34,11 @@ Forms forms_of(const Case&, const Compiled&);
 class FormCounts {
  public:
   void add(Forms forms, bool checked);
-  /// A table in Markdown: one row per form, with its floor.
-  std::string table() const;
+  /// A table in Markdown: one row per form, with its floor on that device.
+  std::string table(bool on_gpu) const;
   /// "cluster: 3 of 2000 programs, the floor is 10". Only floors of 10 programs and more are asked of a run:
-  /// below that, chance decides. Forms of GPUs' kernels alone are asked where the programs ran `on_gpu`.
+  /// below that, chance decides. The floors of the cpu device are its own: where the programs did not run
+  /// `on_gpu`.
   std::vector<std::string> below_floor(bool on_gpu) const;
 
  private:

@@ -247,9 +247,10 @@ int run(const Options& options) {
   if (!options.coverage.empty()) std::ofstream(options.coverage) << totals.coverage.table();
   const std::vector<std::string> empty = totals.coverage.empty_cells();
   if (!empty.empty()) fmt::print("not covered: {}\n", fmt::join(empty, ", "));
-  fmt::print("{}", totals.forms.table());
+  const bool on_gpu = options.run.cpu.empty();
+  fmt::print("{}", totals.forms.table(on_gpu));
   std::vector<std::string> rare;  // the floors are those of all kinds of programs
-  if (!options.run.dynamic) rare = totals.forms.below_floor(options.run.cpu.empty());
+  if (!options.run.dynamic) rare = totals.forms.below_floor(on_gpu);
   for (const std::string& form : rare) fmt::print("FAILED too few programs of the form {}\n", form);
   failed += static_cast<std::int64_t>(rare.size());
   failed += static_cast<std::int64_t>(totals.failures.size());

@@ -122,7 +122,9 @@ TEST_CASE("a form below its floor is named, once chance does not decide", "[fuzz
   CHECK(counts.below_floor(false).empty());  // no cpu has clusters
   REQUIRE(counts.below_floor(true).size() == 1);
   CHECK(counts.below_floor(true)[0].starts_with("cluster: 0 of 5000 programs, the floor is "));
-  CHECK(counts.table().find("| donated_output | 4980 | 2490 | 150 |") != std::string::npos);
+  CHECK(counts.table(true).find("| donated_output | 4980 | 2490 | 150 |") != std::string::npos);
+  CHECK(counts.table(false).find("| scan | 4980 | 2490 | 50 |") != std::string::npos);
+  CHECK(counts.table(false).find("| cluster | 0 | 0 | 0 |") != std::string::npos);
 }
 
 TEST_CASE("runs of one workspace with buffers elsewhere, together and saved, give the same",
