@@ -249,6 +249,17 @@ TEST_CASE("cpu: compared indices of a narrow type wrap inside of a warp", "[cpu]
   check_on_cpu(g);
 }
 
+TEST_CASE("cpu: indices of 64 bits that are divided, below 0 too", "[cpu][emulated]") {
+  Graph g("divided");
+  const Dim B = g.dim("B", {.min = 0, .max = 2147483647, .hint = 4});
+  const Tensor x = g.input("x", i64, {2, B, 9, 9}), y = g.input("y", f32, {B, 8, 5});
+  g.output("before", cumulative_sum(reshape(x, {2, B, 81}), 2, {.exclusive = true, .reverse = true}));
+  g.output("back", cumulative_sum(reshape(y, {B, 40}), 1, {.reverse = true}));
+  g.output("down", cumulative_sum(reshape(x, {2, 9 * B, 9}), 1, {.exclusive = true, .reverse = true}));
+  g.output("padded", reverse(pad(reshape(y, {B, 40}), 0.0F, {0, 3}, {0, 2}), {1}));
+  check_on_cpu(g, {{{"B", 0}}, {{"B", 1}}, {{"B", 4}}, {{"B", 37}}});
+}
+
 TEST_CASE("cpu: a value that is the same in all lanes keeps its sign", "[cpu][emulated]") {
   Graph g("signs");
   const Tensor x = g.input("x", f32, {40});

@@ -347,9 +347,14 @@ template <class I> FUSE_INLINE divided<I> divide_index(const vec<I>& a, const ve
   template <class I> FUSE_INLINE vec<I> name(const vec<I>& a, const vec<I>& b) { return divide_index<I>(a, b).part; }
 FUSE_INDEX_DIVISION(operator/, quotient)
 FUSE_INDEX_DIVISION(operator%, remainder)
-FUSE_INDEX_DIVISION(floor_div, quotient)
-FUSE_INDEX_DIVISION(floor_mod, remainder)
 #undef FUSE_INDEX_DIVISION
+// The divisor has a type of its own: otherwise the functions of one value would fit a divisor of 32 bits better.
+#define FUSE_FLOOR_DIVISION(name, op)                                                                 \
+  template <class I, class B> FUSE_INLINE vec<I> name(run<I> a, const B& b) { return a op b; }         \
+  template <class I, class B> FUSE_INLINE vec<I> name(const vec<I>& a, const B& b) { return a op b; }
+FUSE_FLOOR_DIVISION(floor_div, /)
+FUSE_FLOOR_DIVISION(floor_mod, %)
+#undef FUSE_FLOOR_DIVISION
 )";
 
 const std::string_view cpu_memory = R"(
