@@ -6,12 +6,12 @@
 #include <cstring>
 #include <fuse/dtype.hpp>
 #include <limits>
-#include <random>
 
 #include "runtime/cpu/gemm/thin_gemm.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
+#include "support/small_numbers.hpp"
 
 namespace fuse::test {
 namespace {
@@ -24,11 +24,10 @@ using schedule::EpilogueKind;
 
 template <class T>
 std::vector<std::byte> elements(std::int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> pick(-1, 1);
+  SmallNumbers next(seed);
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * sizeof(T));
   for (std::int64_t i = 0; i < count; ++i) {
-    const T x = static_cast<T>(std::is_integral_v<T> ? std::round(pick(random) * 1000) : pick(random));
+    const T x = static_cast<T>(std::is_integral_v<T> ? std::round(next() * 1000) : next());
     std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof x, &x, sizeof x);
   }
   return bytes;
@@ -81,23 +80,22 @@ std::string name_of(const GemmDesc& d) {
   return runtime::gemm_text(d) + ", " + std::to_string(d.calls) + " calls";
 }
 
-std::vector<std::byte> computed(const GemmDesc& desc, int threads) {
+std::vector<std::byte> computed(Product p, int threads) {
   const auto pool = std::make_shared<WorkerPool>(WorkerPool::Options{.threads = threads});
   runtime::Queue* queue = nullptr;
   struct OwnQueue final : runtime::Queue {
     using Queue::Queue;
     Status synchronize() noexcept override { return {}; }
   } own(&queue);
-  Product p(desc);
-  const auto gemm = runtime::cpu::make_cpu_gemm(desc, pool, &queue);
+  const auto gemm = runtime::cpu::make_cpu_gemm(p.desc, pool, &queue);
   std::vector<std::byte> workspace(static_cast<std::size_t>(gemm->workspace_bytes()), std::byte{0xff});
   CHECK(gemm->run(own, p.a.data(), p.b.data(), p.c.data(), workspace.data(), p.extra.data()));
   return p.c;
 }
 
 /// What the loops compute, of every call; nothing else is written.
-std::vector<std::byte> plain(const GemmDesc& desc) {
-  Product p(desc);
+std::vector<std::byte> plain(Product p) {
+  const GemmDesc& desc = p.desc;
   GemmDesc one = desc;
   one.calls = 1;
   one.call_a = one.call_b = one.call_c = 0;
@@ -132,13 +130,14 @@ std::int64_t differing(const GemmDesc& d, const std::vector<std::byte>& x, const
 
 void check_threads(const GemmDesc& desc) {
   INFO(name_of(desc));
-  const std::vector<std::byte> one = computed(desc, 1);
-  CHECK(computed(desc, 2) == one);
-  CHECK(computed(desc, 8) == one);
-  GemmDesc backwards = desc;
-  backwards.backwards = true;
+  const Product inputs(desc);  // to make them takes longer than to multiply
+  const std::vector<std::byte> one = computed(inputs, 1);
+  CHECK(computed(inputs, 2) == one);
+  CHECK(computed(inputs, 8) == one);
+  Product backwards = inputs;
+  backwards.desc.backwards = true;
   CHECK(computed(backwards, 2) == one);
-  CHECK(differing(desc, one, plain(desc)) == 0);
+  CHECK(differing(desc, one, plain(inputs)) == 0);
 }
 
 constexpr std::pair<DType, DType> operand_and_result[] = {{f32, f32},   {f64, f64},  {f16, f16}, {f16, f32},
@@ -249,12 +248,12 @@ TEST_CASE("plain loops are the second algorithm, and products of nothing are zer
   GemmDesc d{.m = 200, .n = 300, .k = 50};
   if (runtime::openblas_used()) {
     d.algorithm = 1;
-    CHECK(computed(d, 4) == plain(d));
+    CHECK(computed(Product(d), 4) == plain(Product(d)));
   }
   const GemmDesc nothing{.m = 30, .n = 20, .k = 0};
-  CHECK(computed(nothing, 2) == std::vector<std::byte>(30 * 20 * 4, std::byte{0}));
+  CHECK(computed(Product(nothing), 2) == std::vector<std::byte>(30 * 20 * 4, std::byte{0}));
   const GemmDesc empty{.m = 1, .n = 0, .k = 5};
-  CHECK(computed(empty, 2).empty());
+  CHECK(computed(Product(empty), 2).empty());
 }
 
 TEST_CASE("tiles are fixed by the shape", "[gemm][runtime]") {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "runtime/cpu/gemm/cpu_gemm.hpp"
@@ -17,6 +16,7 @@
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
+#include "support/small_numbers.hpp"
 
 namespace fuse::test {
 namespace {
@@ -69,16 +69,16 @@ struct StripCase {
         b(d.operand, extent(d.transpose_b ? d.n : d.k, row_of_b(d), d.stride_b, d.call_b)),
         c(d.result, extent(d.m, row_of_c(d), d.stride_c, d.call_c)),
         extra(d.result, c.count()) {
-    std::mt19937 random(7);
-    std::uniform_real_distribution<float> pick(-1, 1);
+    SmallNumbers next(7);
     for (Cells* cells : {&a, &b, &extra})
-      for (std::int64_t i = 0; i < cells->count(); ++i) cells->set(i, pick(random));
+      for (std::int64_t i = 0; i < cells->count(); ++i) cells->set(i, next());
     widen();
   }
   /// After a or b was changed.
   void widen() {
     wide_a.clear();
     wide_b.clear();
+    sums_.clear();
     for (std::int64_t i = 0; i < a.count(); ++i) wide_a.push_back(a.get(i));
     for (std::int64_t i = 0; i < b.count(); ++i) wide_b.push_back(b.get(i));
   }
@@ -89,7 +89,25 @@ struct StripCase {
   struct Exact {
     double sum = 0, magnitude = 0;
   };
-  Exact exact(std::int64_t call, std::int64_t batch, std::int64_t i, std::int64_t j) {
+  /// All of them: calls, matrices of a batch, rows, columns. Copies keep what was computed before.
+  const std::vector<Exact>& sums() {
+    if (sums_.empty()) compute_sums();
+    return sums_;
+  }
+  GemmDesc desc;
+  Cells a, b, c, extra;
+  std::vector<double> wide_a, wide_b;
+
+ private:
+  void compute_sums() {
+    for (std::int64_t matrix = 0; matrix < desc.calls * desc.batch; ++matrix) {
+      for (std::int64_t i = 0; i < desc.m; ++i) {
+        for (std::int64_t j = 0; j < desc.n; ++j)
+          sums_.push_back(exact(matrix / desc.batch, matrix % desc.batch, i, j));
+      }
+    }
+  }
+  Exact exact(std::int64_t call, std::int64_t batch, std::int64_t i, std::int64_t j) const {
     const std::int64_t at_a = call * desc.call_a + batch * desc.stride_a,
                        at_b = call * desc.call_b + batch * desc.stride_b;
     Exact e;
@@ -105,9 +123,8 @@ struct StripCase {
     }
     return e;
   }
-  GemmDesc desc;
-  Cells a, b, c, extra;
-  std::vector<double> wide_a, wide_b;
+
+  std::vector<Exact> sums_;
 };
 
 struct StripQueue final : runtime::Queue {
@@ -146,6 +163,7 @@ std::int64_t outside_bound(StripCase& x) {
                            : d.result == f16 ? 0x1p-11
                                              : u;
   std::int64_t wrong = 0;
+  auto exact = x.sums().begin();
   std::vector<bool> written(static_cast<std::size_t>(x.c.count()));
   for (std::int64_t matrix = 0; matrix < d.calls * d.batch; ++matrix) {
     const std::int64_t call = matrix / d.batch, batch = matrix % d.batch;
@@ -153,7 +171,7 @@ std::int64_t outside_bound(StripCase& x) {
       for (std::int64_t j = 0; j < d.n; ++j) {
         const std::int64_t at = call * d.call_c + batch * d.stride_c + i * row_of_c(d) + j;
         written[static_cast<std::size_t>(at)] = true;
-        const auto [sum, magnitude] = x.exact(call, batch, i, j);
+        const auto [sum, magnitude] = *exact++;
         double value = sum, bound = gamma * magnitude;
         if (d.epilogue == EpilogueKind::bias || d.epilogue == EpilogueKind::add)
           value += x.extra.get(d.epilogue == EpilogueKind::bias ? j : at);
@@ -175,14 +193,16 @@ std::int64_t outside_bound(StripCase& x) {
 }
 
 void check_strips(const GemmDesc& desc, bool every_level = true) {
+  StripCase inputs(desc);
+  static_cast<void>(inputs.sums());  // once for all
   for (const GemmKernels* const kernels : kernels_here()) {
     if (!every_level && kernels != &runtime::cpu::gemm_kernels()) continue;
     INFO(runtime::gemm_text(desc) << ", " << desc.calls << " calls, on " << kernels->level);
-    StripCase one(desc);
+    StripCase one = inputs;
     run_strips(one, 1, *kernels);
     CHECK(outside_bound(one) == 0);
     for (const int threads : {1, 2, 8}) {
-      StripCase again(desc);
+      StripCase again = inputs;
       run_strips(again, threads, *kernels);
       CHECK((again.c.bytes == one.c.bytes));  // what differs would be pages of numbers
     }
@@ -243,9 +263,11 @@ TEST_CASE("products of a packed matrix are within the bound of their sums", "[ge
         d.result = types.result;
         d.epilogue = types.result == f32 && m == 5 ? EpilogueKind::bias : EpilogueKind::none;
         d.row_b = (d.transpose_b ? k : n) + 3;
+        StripCase inputs(d);
+        static_cast<void>(inputs.sums());
         for (const GemmKernels* const kernels : kernels_here()) {
           INFO(runtime::gemm_text(d) << ", packed, on " << kernels->level);
-          StripCase one(d), two(d);
+          StripCase one = inputs, two = inputs;
           run_strips(one, 1, *kernels, true);
           CHECK(outside_bound(one) == 0);
           run_strips(two, 3, *kernels, true);
@@ -364,7 +386,7 @@ TEST_CASE("no number and infinity come through a product", "[gemm][runtime]") {
           std::int64_t wrong = 0;
           for (std::int64_t i = 0; i < m; ++i) {
             for (std::int64_t j = 0; j < n; ++j) {
-              const double sum = x.exact(0, 0, i, j).sum, got = x.c.get(i * n + j);
+              const double sum = x.sums()[static_cast<std::size_t>(i * n + j)].sum, got = x.c.get(i * n + j);
               wrong += std::isnan(sum)   ? !std::isnan(got)
                        : std::isinf(sum) ? got != sum
                                          : !std::isfinite(got);
