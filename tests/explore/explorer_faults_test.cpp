@@ -10,6 +10,7 @@
 #include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
+#include "support/sanitized.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -124,6 +125,7 @@ TEST_CASE("memory that is enough for the default is enough, and what was kept is
           "[explore][emulated]") {
   const Graph graph = packed_graph();
   for (const int blocks : {2, 3, 5, 7, 10, 20}) {
+    if (sanitized() && blocks != 3 && blocks != 20) continue;
     INFO(blocks << " blocks");
     const Device plain = clocked_device();
     runtime::plant_costs(*backend_of(plain), hashed_cost);
