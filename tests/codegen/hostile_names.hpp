@@ -31,8 +31,8 @@ inline const std::vector<std::string>& hostile_names() {
       // what the cpu device's text calls its own
       "call", "stream", "block", "run", "vec", "all", "any", "full", "select", "lanes", "prefetch", "mask0",
       "mask1", "as_mask", "as_value", "store_one", "store_result", "index_value", "compared_index",
-      "clamped_index", "divisor_reciprocal", "transpose_tile", "random_each_f32", "row_next", "b_next",
-      "walk",
+      "clamped_index", "divisor_reciprocal", "running_maximum", "running_minimum", "running0", "take",
+      "value_of", "transpose_tile", "random_each_f32", "row_next", "b_next", "walk",
       // no identifiers, and several that become the same one
       "a b", "a_b", "a-b", "a.b", "a__b", "\xc3\xa9", "\xe5\x90\x8d", "7", "7up", "_", "__", "_x", " ", "+",
       "%x", "a\"b", "a\\b", "back\\", "a\nb", "a\tb", "*/", "/*", "//", "?\?/", "\x01",

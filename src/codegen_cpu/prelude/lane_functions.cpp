@@ -146,6 +146,53 @@ template <class T> FUSE_INLINE vec<T> minimum(const vec<T>& a, const vec<T>& b) 
   return r;
 }
 FUSE_MIXED(maximum) FUSE_MIXED(minimum)
+// A maximum or minimum of many floats, the first of which it begins with. Where there are 32 registers, it keeps three
+// integers for each lane: the bits of floats of one sign are ordered as integers. Of floats that have no sign bit the
+// greatest has the most signed bits; of the others it has the least unsigned bits; and of all floats the least one has
+// the greatest unsigned bits, if one has a sign bit, or else the least. A NaN is beyond infinity in two of the three.
+#if FUSE_PART_512 && FUSE_HAS(__builtin_ia32_pmaxsd512_mask)
+#define FUSE_EXTREME(name, a, b) __builtin_ia32_##name##512_mask((i32p)(a), (i32p)(b), (i32p)(a), 0xffff)
+#endif
+template <bool is_maximum> struct running_extreme {
+#ifdef FUSE_EXTREME
+  i32p most[parts];
+  u32p least[parts], greatest[parts];
+  FUSE_METHOD explicit running_extreme(const vec<float>& v) {
+    FUSE_EACH_PART most[k] = (i32p)v.p[k], least[k] = greatest[k] = (u32p)v.p[k];
+  }
+#else
+  vec<float> value;
+  FUSE_METHOD explicit running_extreme(const vec<float>& v) : value(v) {}
+#endif
+};
+using running_maximum = running_extreme<true>;
+using running_minimum = running_extreme<false>;
+template <bool is_maximum> FUSE_INLINE void take(running_extreme<is_maximum>& e, const vec<float>& v) {
+#ifdef FUSE_EXTREME
+  FUSE_EACH_PART {
+    e.most[k] = (i32p)FUSE_EXTREME(pmaxsd, v.p[k], e.most[k]);
+    e.least[k] = (u32p)FUSE_EXTREME(pminud, v.p[k], e.least[k]);
+    e.greatest[k] = (u32p)FUSE_EXTREME(pmaxud, v.p[k], e.greatest[k]);
+  }
+#else
+  e.value = is_maximum ? maximum(e.value, v) : minimum(e.value, v);
+#endif
+}
+template <bool is_maximum> FUSE_INLINE vec<float> value_of(const running_extreme<is_maximum>& e) {
+#ifdef FUSE_EXTREME
+  vec<float> r;
+  FUSE_EACH_PART {
+    const i32p bits = is_maximum ? choose(e.most[k] >= 0, e.most[k], (i32p)e.least[k])
+                                 : (i32p)choose((i32p)e.greatest[k] < 0, e.greatest[k], e.least[k]);
+    const i32p has_nan = (i32p)(e.most[k] > 0x7f800000) | (i32p)(e.greatest[k] > 0xff800000u);
+    r.p[k] = (f32p)(bits | has_nan);
+  }
+  return r;
+#else
+  return e.value;
+#endif
+}
+#undef FUSE_EXTREME
 template <class T> FUSE_INLINE vec<T> absolute(const vec<T>& a) {
   vec<T> r;
   FUSE_EACH_PART {

@@ -591,14 +591,22 @@ template <int d, class T> FUSE_INLINE vec<T> shuffle_xor(const vec<T>& v) {
   }
   return r;
 }
+// Parts that have exchanged hold the same result, which is computed once.
+template <int d, class T, class F> FUSE_INLINE vec<T> combined_at(const vec<T>& v, F combine) {
+  vec<T> r = combine(v, shuffle_xor<d>(v));
+  if constexpr (d >= part_lanes) {
+    FUSE_EACH_PART r.p[k] = r.p[k & ~(d / part_lanes)];
+  }
+  return r;
+}
 #define FUSE_BUTTERFLY(name, combined)                                \
   template <class T> FUSE_INLINE vec<T> name(vec<T> v) {              \
     const auto step = [](const vec<T>& a, const vec<T>& b) { return combined; }; \
-    v = step(v, shuffle_xor<16>(v));                                  \
-    v = step(v, shuffle_xor<8>(v));                                   \
-    v = step(v, shuffle_xor<4>(v));                                   \
-    v = step(v, shuffle_xor<2>(v));                                   \
-    return step(v, shuffle_xor<1>(v));                                \
+    v = combined_at<16>(v, step);                                     \
+    v = combined_at<8>(v, step);                                      \
+    v = combined_at<4>(v, step);                                      \
+    v = combined_at<2>(v, step);                                      \
+    return combined_at<1>(v, step);                                   \
   }
 FUSE_BUTTERFLY(warp_sum, a + b)
 FUSE_BUTTERFLY(warp_prod, a * b)

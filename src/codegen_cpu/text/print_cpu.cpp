@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <fuse/error.hpp>
+#include <map>
 #include <set>
 #include <string>
 
 #include "codegen_cpu/prelude/prelude.hpp"
 #include "codegen_cpu/text/lane_values.hpp"
+#include "codegen_cpu/text/running_extremes.hpp"
 #include "codegen_cuda/text/kernel_text.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/visit.hpp"
@@ -150,12 +152,14 @@ class CpuPrinter : public KernelText {
   static std::string condition(const IndexLess& less) {
     return fmt::format("{} < {}", to_cxx(less.index), to_cxx(less.bound));
   }
-  std::string new_mask() {
+  /// A name that the kernel does not have: the prefix, and the next number.
+  std::string new_name(std::string_view prefix, int& next) const {
     std::string name;
-    do name = fmt::format("mask{}", masks_++);
+    do name = fmt::format("{}{}", prefix, next++);
     while (taken_.contains(name));
     return name;
   }
+  std::string new_mask() { return new_name("mask", masks_); }
   std::string with_mask() const { return mask_.empty() ? "" : ", " + mask_; }
 
   std::string applied(ir::Op op, const std::vector<std::string>& operands, DType operand,
@@ -281,6 +285,14 @@ class CpuPrinter : public KernelText {
     for (const VarId var : combine.incoming) incoming.push_back(in_lanes(var));
     if (reduction.single) {
       const std::string& state = name(combine.state[0]);
+      if (const auto running = running_.find(combine.state[0]); running != running_.end()) {
+        // The state is one of the values already, so that lanes outside of the mask may take it again.
+        op_line(fmt::format("take({}, {});", running->second,
+                            mask_.empty() ? incoming[0]
+                                          : fmt::format("select({}, {}, {})", mask_, incoming[0], state)),
+                origin);
+        return;
+      }
       assign(state, applied(*reduction.single, {state, incoming[0]}, reduction.state[0], reduction.state[0]),
              origin);
       return;
@@ -409,10 +421,25 @@ class CpuPrinter : public KernelText {
 
   void serial(const For& loop) {
     if (lanes_.differs(loop.step)) refuse("step by lane");
-    if (lanes_.differs(loop.begin) || lanes_.differs(loop.end)) {
-      by_lane(loop);
-      return;
+    std::vector<VarId> begun;
+    for (const auto& [state, maximum] : running_extremes(kernel_, loop)) {
+      const auto [running, added] = running_.try_emplace(state);
+      if (!added) continue;  // by a loop around this one
+      begun.push_back(state);
+      running->second = new_name("running", runnings_);
+      line(fmt::format("running_{} {}({});", maximum ? "maximum" : "minimum", running->second, name(state)));
     }
+    if (lanes_.differs(loop.begin) || lanes_.differs(loop.end))
+      by_lane(loop);
+    else
+      of_all_lanes(loop);
+    for (const VarId state : begun) {
+      line(fmt::format("{} = value_of({});", name(state), running_.at(state)));
+      running_.erase(state);
+    }
+  }
+
+  void of_all_lanes(const For& loop) {
     line(head_of(loop));
     ++depth_;
     body(loop.body);
@@ -492,6 +519,8 @@ class CpuPrinter : public KernelText {
   bool has_tiles_ = false;          ///< it reads and writes pieces of rows that lie apart
   std::string mask_{};              ///< of the lanes that do what is printed; empty: all of them
   int masks_ = 0;
+  std::map<VarId, std::string> running_{};  ///< the running extreme that stands for a state, by its name
+  int runnings_ = 0;
 };
 
 struct Printed {
