@@ -151,7 +151,9 @@ FUSE_MIXED(maximum) FUSE_MIXED(minimum)
 // greatest has the most signed bits; of the others it has the least unsigned bits; and of all floats the least one has
 // the greatest unsigned bits, if one has a sign bit, or else the least. A NaN is beyond infinity in two of the three.
 #if FUSE_PART_512 && FUSE_HAS(__builtin_ia32_pmaxsd512_mask)
-#define FUSE_EXTREME(name, a, b) __builtin_ia32_##name##512_mask((i32p)(a), (i32p)(b), (i32p)(a), 0xffff)
+#define FUSE_EXTREME(name, a, test, b) __builtin_ia32_##name##512_mask((i32p)(a), (i32p)(b), (i32p)(a), 0xffff)
+#elif FUSE_PART_512
+#define FUSE_EXTREME(name, a, test, b) choose(a test b, a, b)
 #endif
 template <bool is_maximum> struct running_extreme {
 #ifdef FUSE_EXTREME
@@ -170,9 +172,11 @@ using running_minimum = running_extreme<false>;
 template <bool is_maximum> FUSE_INLINE void take(running_extreme<is_maximum>& e, const vec<float>& v) {
 #ifdef FUSE_EXTREME
   FUSE_EACH_PART {
-    e.most[k] = (i32p)FUSE_EXTREME(pmaxsd, v.p[k], e.most[k]);
-    e.least[k] = (u32p)FUSE_EXTREME(pminud, v.p[k], e.least[k]);
-    e.greatest[k] = (u32p)FUSE_EXTREME(pmaxud, v.p[k], e.greatest[k]);
+    const i32p x = (i32p)v.p[k];
+    const u32p u = (u32p)v.p[k];
+    e.most[k] = FUSE_EXTREME(pmaxsd, x, >, e.most[k]);
+    e.least[k] = (u32p)FUSE_EXTREME(pminud, u, <, e.least[k]);
+    e.greatest[k] = (u32p)FUSE_EXTREME(pmaxud, u, >, e.greatest[k]);
   }
 #else
   e.value = is_maximum ? maximum(e.value, v) : minimum(e.value, v);
