@@ -10,7 +10,7 @@
 #include "measure.hpp"
 #include "runtime/emulated/emulated.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 namespace fuse::bench {

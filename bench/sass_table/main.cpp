@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench_arguments.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "counts_json.hpp"
 #include "os/parallel.hpp"
 #include "watched.hpp"

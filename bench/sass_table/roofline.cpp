@@ -14,7 +14,7 @@
 
 #include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "sass_table/sass/executions.hpp"
 #include "target/residency.hpp"
 

@@ -25,7 +25,7 @@
 #include "support/stitch_graphs.hpp"
 #include "target/residency.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 namespace fuse::bench {

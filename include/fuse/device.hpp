@@ -83,9 +83,9 @@ class FUSE_COMPILER_API Device {
   struct Cpu {
     int threads = 0;   ///< the calling one counts; 0: one for each core that the process may use
     bool pin = false;  ///< each worker thread stays on one core; the calling thread is left alone
-    /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4; empty: what this machine has. Other
-    /// machines of that level can load what is saved. Results may differ between levels in the last bits, and
-    /// do not between numbers of threads.
+    /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4, or armv8-a on AArch64; empty: what
+    /// this machine has. Other machines of that level can load what is saved. Results may differ between
+    /// levels in the last bits, and do not between numbers of threads.
     std::string machine{};
     std::shared_ptr<Executor> executor{};  ///< threads of the application's own, instead (executor.hpp)
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/target.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fuse/error.hpp>
 
@@ -111,8 +112,8 @@ Architecture architecture(int arch) {
 
 Target cpu_target(std::string machine) {
   const std::int64_t second_level_bytes = (machine == "x86-64-v4"   ? 1024
-                                           : machine == "x86-64-v3" ? 512
-                                                                    : 256)
+                                           : machine == "x86-64-v2" ? 256
+                                                                    : 512)
                                           << 10;
   return {.name = "cpu",
           .machine = std::move(machine),
@@ -134,8 +135,17 @@ Target cpu_target(std::string machine) {
 }
 
 std::span<const std::string_view> cpu_machines() {
-  static constexpr std::array<std::string_view, 3> machines = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  static constexpr std::array<std::string_view, 4> machines = {"x86-64-v2", "x86-64-v3", "x86-64-v4",
+                                                               "armv8-a"};
   return machines;
+}
+
+bool runs_on(std::string_view here, std::string_view machine) {
+  const std::span<const std::string_view> levels = cpu_machines();
+  const auto at = std::find(levels.begin(), levels.end(), machine),
+             top = std::find(levels.begin(), levels.end(), here);
+  const auto processor = [](std::string_view level) { return level.substr(0, level.find('-')); };
+  return at != levels.end() && top != levels.end() && at <= top && processor(machine) == processor(here);
 }
 
 std::vector<std::string_view> target_profile_names() {

@@ -46,8 +46,10 @@ inline bool is_cpu(const Target& target) { return !target.machine.empty(); }
 /// The sizes of the caches at hand and the number of cores are no part of it: plans, and so bits, are the
 /// same for all of them.
 Target cpu_target(std::string machine);
-/// x86-64-v2, x86-64-v3, x86-64-v4: each has what those before it have.
+/// The levels of x86-64, each of which has what those before it have, then those of AArch64.
 std::span<const std::string_view> cpu_machines();
+/// Whether kernels for a CPU of level `machine` run on one of level `here`.
+bool runs_on(std::string_view here, std::string_view machine);
 
 /// What no driver reports about the GPUs of one architecture.
 struct Architecture {

@@ -20,7 +20,7 @@
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 #if __has_include(<nlohmann/json.hpp>)

@@ -7,7 +7,7 @@
 #include "support/catch.hpp"
 
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #if FUSE_COMPILER_HAS_CUDA && __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
 
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 
 namespace {
 

@@ -62,5 +62,5 @@ A plan may be for machines of another level.
       for cpu x86-64-v2
     $ fusec save examples/graphs/softmax.fuse -o none.plan --for x86-64-v7
     error: unknown device profile 'x86-64-v7'
-      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4, armv8-a
     [2]

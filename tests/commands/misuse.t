@@ -5,7 +5,7 @@ Wrong values of options are refused by every command that takes them.
     $ softmax=examples/graphs/softmax.fuse
     $ fusec run $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4, armv8-a
     [2]
     $ fusec run $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -21,7 +21,7 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec plan $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4, armv8-a
     [2]
     $ fusec plan $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -37,7 +37,7 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec stats $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
+      hint: known profiles: h200, h100, b200, a100, v100, l4, rtx4090, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4, armv8-a
     [2]
     $ fusec stats $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'

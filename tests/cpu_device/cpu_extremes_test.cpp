@@ -10,6 +10,7 @@
 
 #include "runtime/cpu/cores/machine.hpp"
 #include "support/catch.hpp"
+#include "target/target.hpp"
 
 using namespace fuse;  // NOLINT
 
@@ -96,8 +97,8 @@ void check(std::size_t rows, std::size_t columns, const char* level) {
 }  // namespace
 
 TEST_CASE("cpu: maxima and minima of floats of every kind", "[cpu][emulated]") {
-  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
-    if (level > runtime::cpu::this_machine().level) break;
+  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"}) {
+    if (!runs_on(runtime::cpu::this_machine().level, level)) continue;
     for (const std::size_t columns : {std::size_t{33}, std::size_t{256}, std::size_t{517}, std::size_t{2048}})
       check(66, columns, level);
     check(9, 40'000, level);

@@ -11,6 +11,8 @@
 #include "stitch/stitch_support.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_cases.hpp"
+#include "target/target.hpp"
+#include "tensors/host_tensor.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -85,8 +87,8 @@ TEST_CASE("cpu: divisions by what a row shares have the bits of IEEE division", 
   const Tensor quotient = in / broadcast_in_dim(by, {B, C}, {0});
   g.output("y", quotient);
   g.output("most", max(quotient, {1}));
-  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
-    if (level > runtime::cpu::this_machine().level) break;
+  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"}) {
+    if (!runs_on(runtime::cpu::this_machine().level, level)) continue;
     INFO(level);
     Session session(compile(g, Device::cpu({.machine = level})));
     session.set("x", x);
@@ -196,7 +198,7 @@ TEST_CASE("cpu: rows of a broadcast end anywhere in a block of lanes", "[cpu][em
 
 TEST_CASE("cpu: tiles of every type are transposed", "[cpu][emulated]") {
   for (const std::string machine : {"cpu", "cpu x86-64-v3", "cpu x86-64-v2"}) {
-    if (machine.size() > 3 && runtime::cpu::this_machine().level < machine.substr(4)) continue;
+    if (machine.size() > 3 && !runs_on(runtime::cpu::this_machine().level, machine.substr(4))) continue;
     Graph g("tiles");
     for (const DType dtype : {f64, f32, f16, bf16, i64, i32, i8, u8, boolean}) {
       const std::string name(to_string(dtype));
@@ -266,6 +268,51 @@ TEST_CASE("cpu: a value that is the same in all lanes keeps its sign", "[cpu][em
   g.output("zero", g.constant(f32, -0.0F, {40}));
   g.output("chosen", select(x > 100.0F, x, -0.0F));
   check_on_cpu(g);
+}
+
+TEST_CASE("cpu: an integer that is 0 becomes +0, whatever it was made of", "[cpu][emulated]") {
+  const std::vector<double> values = {-0.5, -0.0, 0.0,   0.75,   -0.9375, -1.0,
+                                      1.5,  -1.5, 100.0, -100.0, -0.25,   0.5};
+  const auto value_of = [&](std::int64_t i) { return values[static_cast<std::size_t>(i) % values.size()]; };
+  for (const std::int64_t columns : {1, 95}) {  // in rows of 95 columns 32 lanes share one value
+    Graph g("zeros");
+    for (const DType from : {f64, f32}) {
+      for (const DType by : {i64, i32, i8}) {
+        for (const DType to : {f64, f32, bf16}) {
+          const std::string name = std::string(to_string(from)) + "_" + std::string(to_string(by)) + "_" +
+                                   std::string(to_string(to));
+          // Each of an input of its own: a compiler simplifies what is converted once.
+          const Tensor x = g.input("x_" + name, from, {64});
+          g.output(name, broadcast_in_dim(convert(convert(x, by), to), {64, columns}, {0}));
+        }
+      }
+    }
+    for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"}) {
+      if (!runs_on(runtime::cpu::this_machine().level, level)) continue;
+      INFO(level << ", " << columns << " columns");
+      const Executable executable = compile(g, Device::cpu({.machine = level}));
+      Session session(executable);
+      for (const Slot& slot : executable.slots()) {
+        if (slot.kind == Slot::Kind::output) continue;
+        runtime::HostTensor x = runtime::HostTensor::make(slot.dtype, {64});
+        for (std::int64_t i = 0; i < 64; ++i) x.set(i, value_of(i));
+        session.set(slot.name, x.data);
+      }
+      session.run();
+      for (const Slot& slot : executable.slots()) {
+        if (slot.kind != Slot::Kind::output) continue;
+        INFO(slot.name);
+        runtime::HostTensor y = runtime::HostTensor::make(slot.dtype, {64, columns});
+        y.data = session.get(slot.name);
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < 64 * columns; ++i) {
+          const double wanted = std::trunc(value_of(i / columns)) + 0.0;
+          wrong += std::bit_cast<std::uint64_t>(y.get(i)) != std::bit_cast<std::uint64_t>(wanted);
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("cpu: random numbers are those of the other devices", "[cpu][emulated]") {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "cuda/fakes.hpp"
 
 namespace fuse::test {

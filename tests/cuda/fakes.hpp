@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
 #include "runtime/cuda/cuda.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/access.hpp"
 #include "compile/cache/cache_key.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "cuda/fakes.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"

@@ -5,7 +5,7 @@
 
 #include "emulated/support.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 namespace fuse::test {

@@ -110,6 +110,28 @@ TEST_CASE("an include that runs up is told with the file and the room", "[house]
         "base/b.cpp includes \"b.hpp\": write the path from src, of a file that is in a room");
 }
 
+TEST_CASE("a build without the CUDA toolkit's headers reads none of them", "[house]") {
+  if (skip()) return;
+  static const std::regex of_toolkit(R"(#include [<"](cuda|nvrtc|cublasLt)[.]h[>"])");
+  const auto left_out = [](const std::string& room) {
+    return room.ends_with("/cuda");
+  };  // src/CMakeLists.txt
+  std::size_t found = 0;
+  for (const Room& room : read_rooms()) {
+    if (left_out(room.name)) continue;
+    for (const SourceFile& file : room.files) {
+      const std::string text = contents_of(source_directory() / "src" / file.path);
+      INFO(file.path);
+      CHECK_FALSE(std::regex_search(text, of_toolkit));
+      const bool includes = std::ranges::any_of(
+          file.includes, [&](const std::string& include) { return left_out(room_of(include)); });
+      if (includes) CHECK(text.find("#if FUSE_COMPILER_HAS_CUDA\n") != std::string::npos);
+      found += includes;
+    }
+  }
+  CHECK(found > 0);
+}
+
 TEST_CASE("rooms stand in an order in which includes run one way", "[house]") {
   if (skip()) return;
   std::set<std::string> above;

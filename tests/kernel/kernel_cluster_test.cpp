@@ -14,7 +14,7 @@
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 namespace fuse::test {

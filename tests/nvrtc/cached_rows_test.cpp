@@ -8,7 +8,7 @@
 
 #include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;  // NOLINT

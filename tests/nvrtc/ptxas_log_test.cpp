@@ -1,7 +1,7 @@
 // A kernel that calls a function of the math library: ptxas reports the function after the kernel.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "support/catch.hpp"
 
 TEST_CASE("ptxas: a called function's figures do not hide the kernel's", "[cuda]") {

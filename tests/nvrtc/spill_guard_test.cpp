@@ -4,7 +4,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 

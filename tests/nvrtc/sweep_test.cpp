@@ -10,7 +10,7 @@
 
 #include "base/access.hpp"
 #include "codegen/hostile_names.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "nvrtc/kernel_set.hpp"
 #include "nvrtc/sweep_graphs.hpp"
 #include "support/paths.hpp"

@@ -87,7 +87,7 @@ FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b, const ve
   vec<float> quotient;
   _Pragma("GCC unroll 4") for (int k = 0; k < parts; k += 2) {
     const f32p x = a.p[k], y = a.p[k + 1];
-#ifdef __FMA__
+#if FUSE_FUSED
     const f32p of_x = x * r.p[k], of_y = y * r.p[k + 1];
     f32p q = part_fused(part_fused(b.p[k], of_x, -x), -r.p[k], of_x);
     f32p s = part_fused(part_fused(b.p[k + 1], of_y, -y), -r.p[k + 1], of_y);

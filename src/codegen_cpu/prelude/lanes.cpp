@@ -461,9 +461,12 @@ typedef float f32x4 __attribute__((vector_size(16)));
 #ifdef __clang__
 #define FUSE_PAST_CACHES(P, builtin) \
   FUSE_INLINE void past_caches(char* to, P v) { __builtin_nontemporal_store(v, reinterpret_cast<P*>(to)); }
-#else
+#elif defined(__SSE__)
 #define FUSE_PAST_CACHES(P, builtin) \
   FUSE_INLINE void past_caches(char* to, P v) { builtin(reinterpret_cast<float*>(to), v); }
+#else
+#define FUSE_PAST_CACHES(P, builtin) \
+  FUSE_INLINE void past_caches(char* to, P v) { __builtin_memcpy(to, &v, sizeof v); }
 #endif
 FUSE_PAST_CACHES(f32x4, __builtin_ia32_movntps)
 #if FUSE_VECTOR_BYTES >= 32

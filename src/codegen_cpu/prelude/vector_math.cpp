@@ -36,6 +36,11 @@ const std::string_view cpu_math =
 #else
 #define FUSE_HAS(name) 0
 #endif
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FUSE_FUSED 1
+#else
+#define FUSE_FUSED 0
+#endif
 typedef unsigned short u16p __attribute__((vector_size(FUSE_VECTOR_BYTES / 2)));
 typedef short i16_part __attribute__((vector_size(FUSE_VECTOR_BYTES / 2)));
 typedef float f32_half_part __attribute__((vector_size(FUSE_VECTOR_BYTES / 2)));
@@ -57,7 +62,7 @@ FUSE_PART_LOOP(part_ceil, __builtin_ceilf)
 FUSE_PART_LOOP(part_rint, __builtin_rintf)
 FUSE_PART f32p part_rsqrt(f32p x) { return 1.0f / part_sqrt(x); }
 FUSE_PART f32p part_fused(f32p a, f32p b, f32p c) {
-#ifndef __FMA__
+#if !FUSE_FUSED
   return a * b + c;
 #elif FUSE_PART_512 && FUSE_HAS(__builtin_ia32_vfmaddps512_mask)
   return __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4);
@@ -277,7 +282,7 @@ static __attribute__((noinline, cold)) f32p part_far(f32p x, f32p result, float 
 FUSE_PART f32p part_wave(f32p x, int quarters, float (*function)(float)) {
   const f32p turned = part_fused(x, 0.636619747f, part_all(0x1.8p23f));  // the sum's last bits are those of q
   const f32p q = turned - 0x1.8p23f;
-#ifdef __FMA__
+#if FUSE_FUSED
   constexpr float bound = 0x1p17f;
   f32p r = part_fused(q, -1.57079625f, x);
   r = part_fused(q, -7.54978942e-8f, r);
@@ -293,7 +298,7 @@ FUSE_PART f32p part_wave(f32p x, int quarters, float (*function)(float)) {
   f32p c = part_fused(z, 2.44192452e-5f, part_all(-0.00138871942f));
   c = part_fused(c, z, 0.0416666418f);
   c = part_fused(c, z, -0.5f);
-#ifdef __FMA__
+#if FUSE_FUSED
   s = part_fused(s, z * r, r);
   c = part_fused(c, z, 1.0f);
 #else
@@ -388,9 +393,9 @@ FUSE_PART f32p part_erf(f32p x) { return part_piecewise(x, part_erf_table, 0.312
     // of a part are computed one after the other.
     R"(
 FUSE_PART f64_part part_fused(f64_part a, f64_part b, double c) {
-#if defined(__FMA__) && FUSE_PART_512 && FUSE_HAS(__builtin_ia32_vfmaddpd512_mask)
+#if FUSE_FUSED && FUSE_PART_512 && FUSE_HAS(__builtin_ia32_vfmaddpd512_mask)
   return __builtin_ia32_vfmaddpd512_mask(a, b, c - f64_part{}, 0xff, 4);
-#elif defined(__FMA__) && FUSE_PART_256 && FUSE_HAS(__builtin_ia32_vfmaddpd256)
+#elif FUSE_FUSED && FUSE_PART_256 && FUSE_HAS(__builtin_ia32_vfmaddpd256)
   return __builtin_ia32_vfmaddpd256(a, b, c - f64_part{});
 #else
   return a * b + c;
@@ -486,7 +491,7 @@ static __attribute__((noinline, cold)) f32p part_fmod_far(f32p x, f32p y, f32p r
 // difference is exact: its magnitude is below that of y, and it is a multiple of the last bit of x or of y.
 // Other lanes, and all where the product would be rounded, go to libm.
 FUSE_PART f32p part_fmod(f32p x, f32p y) {
-#ifdef __FMA__
+#if FUSE_FUSED
   const f32p a = part_absolute(x), b = part_absolute(y), q = a / b;
   const i32p near = (q < 0x1p22f) & (b >= 0x1p-100f) & (b <= 0x1p100f);
   f32p rest = part_fused(-part_floor(q), b, a);

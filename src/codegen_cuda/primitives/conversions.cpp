@@ -154,7 +154,10 @@ inline bf16 to_bf16(int v) { return to_bf16(static_cast<double>(v)); }
 inline bf16 to_bf16(bool v) { return to_bf16(v ? 1.0f : 0.0f); }
 )",
        .needs = {"to_f32", "to_odd"}},
-      // Floats truncate and saturate; NaN gives 0 (the instruction alone would not, for 64-bit types).
+      // Floats truncate and saturate; NaN gives 0 (the instruction alone would not, for 64-bit types). On the
+      // host what
+      // is below 1 is 0 by a test: of a conversion to an integer and back g++ makes a truncation, and that of
+      // -0.5 is -0.
       {.name = "to_i64",
        .cuda = R"(__device__ inline long long to_i64(long long v) { return v; }
 __device__ inline long long to_i64(double v) { return v != v ? 0 : __double2ll_rz(v); }
@@ -166,7 +169,7 @@ __device__ inline long long to_i64(bool v) { return v; }
 )",
        .host = R"(inline long long to_i64(long long v) { return v; }
 inline long long to_i64(double v) {
-  if (v != v) return 0;
+  if (!(__builtin_fabs(v) >= 1)) return 0;
   if (v >= 0x1p63) return 0x7fffffffffffffffll;
   return v <= -0x1p63 ? -0x7fffffffffffffffll - 1 : static_cast<long long>(v);
 }
@@ -200,7 +203,7 @@ __device__ inline int to_i32(bool v) { return v; }
 )",
        .host = R"(inline int to_i32(int v) { return v; }
 inline int to_i32(double v) {
-  if (v != v) return 0;
+  if (!(__builtin_fabs(v) >= 1)) return 0;
   if (v >= 0x1p31) return 0x7fffffff;
   return v <= -0x1p31 ? -0x7fffffff - 1 : static_cast<int>(v);
 }
@@ -224,7 +227,7 @@ __device__ inline signed char to_i8(long long v) { return static_cast<signed cha
 __device__ inline signed char to_i8(int v) { return static_cast<signed char>(v); }
 )",
        .host = R"(inline signed char to_i8(double v) {
-  return v != v ? 0 : v <= -128 ? -128 : v >= 127 ? 127 : static_cast<signed char>(v);
+  return !(__builtin_fabs(v) >= 1) ? 0 : v <= -128 ? -128 : v >= 127 ? 127 : static_cast<signed char>(v);
 }
 inline signed char to_i8(float v) { return to_i8(static_cast<double>(v)); }
 inline signed char to_i8(f16 v) { return to_i8(to_f32(v)); }

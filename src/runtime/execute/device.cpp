@@ -84,22 +84,15 @@ std::shared_ptr<runtime::Backend> open_cuda([[maybe_unused]] int ordinal) {
 #endif
 }
 
-/// Whether code for `machine` runs on one of level `here`.
-bool runs_on(std::string_view here, std::string_view machine) {
-  const std::span<const std::string_view> levels = cpu_machines();
-  const auto at = std::find(levels.begin(), levels.end(), machine),
-             top = std::find(levels.begin(), levels.end(), here);
-  return at != levels.end() && top != levels.end() && at <= top;
-}
-
 std::shared_ptr<runtime::Backend> open_cpu(const Device::Cpu& options) {
   const runtime::cpu::Machine& here = runtime::cpu::this_machine();
   const std::string machine = options.machine.empty() ? here.level : options.machine;
   if (!runs_on(here.level, machine)) {
-    throw Error({.code = ErrorCode::unsupported,
-                 .message = fmt::format("the cpu device cannot run kernels for {}: this machine is {}",
-                                        machine, here.level),
-                 .hint = "x86-64-v2, x86-64-v3 and x86-64-v4 are known; leave it empty for this machine"});
+    throw Error(
+        {.code = ErrorCode::unsupported,
+         .message =
+             fmt::format("the cpu device cannot run kernels for {}: this machine is {}", machine, here.level),
+         .hint = "x86-64-v2, x86-64-v3, x86-64-v4 and armv8-a are known; leave it empty for this machine"});
   }
   return runtime::make_cpu_backend(
       {.threads = options.threads, .pin = options.pin, .executor = options.executor}, cpu_target(machine),

@@ -5,7 +5,15 @@
 #include <cstdint>
 #include <cstring>
 #include <fuse/session.hpp>
+#include <stdexcept>
 #include <vector>
+
+/// The cpu device where the argument at `index` asks for it, else the emulated one.
+inline fuse::Device device_of(int argc, char** argv, int index) {
+  if (argc <= index) return fuse::Device::emulated();
+  if (std::strcmp(argv[index], "cpu") != 0) throw std::invalid_argument("the device is 'cpu', or not given");
+  return fuse::Device::cpu();
+}
 
 inline std::uint64_t run_on_drawn(const fuse::Executable& executable) {
   fuse::DimValues dims;

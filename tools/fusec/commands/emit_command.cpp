@@ -13,7 +13,7 @@
 #include "tensors/host_tensor.hpp"
 #if FUSE_COMPILER_HAS_CUDA
 #include "compile/custom_kernels.hpp"
-#include "compile/toolchains/nvrtc.hpp"
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #endif
 
 namespace fuse::fusec {

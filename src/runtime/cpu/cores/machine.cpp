@@ -80,6 +80,8 @@ std::string feature_level() {
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
   return v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
+#elif defined(__aarch64__)
+  return "armv8-a";
 #else
   return architecture_name();
 #endif

@@ -13,7 +13,7 @@ struct Machine {
   std::int64_t l1d_bytes = 32 << 10;        ///< first-level data cache of a core
   std::int64_t l2_bytes = 512 << 10;        ///< second-level cache of a core
   std::int64_t last_level_bytes = 8 << 20;  ///< one of the largest caches, which cores share
-  std::string level;                        ///< what code may use: "x86-64-v3", "aarch64"
+  std::string level;                        ///< what code may use: "x86-64-v3", "armv8-a"
   std::string model;                        ///< "AMD EPYC 9654 96-Core Processor"
 };
 

@@ -1,8 +1,8 @@
 // Emitted text to cubins, by NVRTC. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "compile/toolchains/kept_text.hpp"
-#include "compile/toolchains/nvrtc.hpp"
 #include "os/environment.hpp"
 #include "runtime/cuda/driver.hpp"
 #include "runtime/device/toolchain.hpp"

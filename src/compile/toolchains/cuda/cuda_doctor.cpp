@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "compile/toolchains/cuda/nvrtc.hpp"
 #include "compile/toolchains/doctor.hpp"
-#include "compile/toolchains/nvrtc.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"
 
