@@ -154,7 +154,11 @@ only_the_library() {
 }
 
 # The library that only runs, beside a plan that the other one saved, where no compiler can be found.
-bare() { env -i PATH=/nonexistent FUSE_CXX=/nonexistent FUSE_LIBNVRTC=/nonexistent TMPDIR="$scratch" "$@"; }
+# OPENBLAS_CORETYPE says which kernels OpenBLAS runs, and so the last bits: it is that of the other one.
+bare() {
+  env -i PATH=/nonexistent FUSE_CXX=/nonexistent FUSE_LIBNVRTC=/nonexistent TMPDIR="$scratch" \
+    ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE="$OPENBLAS_CORETYPE"} "$@"
+}
 runs_alike() { [[ $("$shared_build/save_plan" "$1" "$scratch/plan") == "$(bare "$shared_build/run_plan" "$scratch/plan")" ]]; }
 runtime_library() { find "$shared/$libdir/" -name 'libfuse-compiler-runtime.so.*.*.*'; }
 starts_programs() { nm -D --undefined-only "$(runtime_library)" | grep -E ' (posix_spawn|fork|vfork|exec[a-z]*|system|popen)'; }
