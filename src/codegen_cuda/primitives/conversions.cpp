@@ -155,9 +155,8 @@ inline bf16 to_bf16(bool v) { return to_bf16(v ? 1.0f : 0.0f); }
 )",
        .needs = {"to_f32", "to_odd"}},
       // Floats truncate and saturate; NaN gives 0 (the instruction alone would not, for 64-bit types). On the
-      // host what
-      // is below 1 is 0 by a test: of a conversion to an integer and back g++ makes a truncation, and that of
-      // -0.5 is -0.
+      // host a test makes 0 of what is below 1: g++ turns a conversion to an integer and back into one
+      // truncation, which makes -0 of -0.5.
       {.name = "to_i64",
        .cuda = R"(__device__ inline long long to_i64(long long v) { return v; }
 __device__ inline long long to_i64(double v) { return v != v ? 0 : __double2ll_rz(v); }
