@@ -8,6 +8,7 @@
 
 #include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
+#include "fuzz/grow/random_choices.hpp"
 #include "fuzz/nest_campaign.hpp"
 #include "schedule/choosers/astitch_choices.hpp"
 #include "schedule/mapping/nest_rules.hpp"
@@ -47,6 +48,16 @@ std::string defect(const OnePhase& cut, std::string_view splits, const char* pro
                 target_profile(profile));
 }
 
+/// Without caches for values that nothing needs again in the launch: these change nothing.
+Choices without_idle_caches(const OnePhase& cut, Choices choices) {
+  const bool from_launch_to_launch = splits_rows(choices) && choices.cluster() == 1 && choices.blocks == 0;
+  if (!from_launch_to_launch && !cached_values(cut.graph, staged(cut.graph, cut.phase(), choices)).empty())
+    return choices;
+  choices.register_cache = choices.shared_cache = 0;
+  choices.packed = false;
+  return choices;
+}
+
 const NestPhase& phase_named(const std::vector<NestPhase>& phases, std::string_view name) {
   return *std::find_if(phases.begin(), phases.end(),
                        [&](const NestPhase& phase) { return phase.name == name; });
@@ -77,13 +88,33 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule][not-sanit
         if (const auto printed = astitch_choices(cut.graph, cut.segment, target))
           made.push_back(printed->phases[0]);
         for (const Choices& choices : made) {
-          const Phase run = staged(cut.graph, cut.phase(), choices);
-          Choices nest = choices;
-          if (cached_values(cut.graph, run).empty()) nest.register_cache = 0;  // registers for nothing
+          const Choices nest = without_idle_caches(cut, choices);
           INFO(phase.name << " " << rows << " x " << columns << " on " << profile << ": "
                           << choices.to_string());
           CHECK(misfit(cut.graph, cut.segment, {{nest}}, target) == "");
           CHECK(known.contains(structure_of(nest)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("legal nests: what generated programs draw is among them", "[schedule][not-sanitized]") {
+  NestNumbers numbers = fuzz::odd_numbers();
+  numbers.accumulators = {2};
+  for (const char* profile : {"h200", "tiny3", "tiny2"}) {
+    const Target target = target_profile(profile);
+    for (const NestPhase& phase : nest_segments()) {
+      const OnePhase cut = one_phase(phase.graph, profile);
+      const std::set<std::string> known = structures(cut, target, numbers);
+      for (std::uint64_t seed = 0; seed < 400; ++seed) {
+        fuzz::Random random(seed);
+        std::vector<KernelChoices> drawn = {fuzz::random_choices(cut.graph, cut.segment, target, random)};
+        if (auto loops = fuzz::random_nest(cut.graph, cut.segment, target, random)) drawn.push_back(*loops);
+        for (const KernelChoices& choices : drawn) {
+          INFO(phase.name << " on " << profile << ", seed " << seed << ": " << choices.to_string());
+          CHECK(misfit(cut.graph, cut.segment, choices, target) == "");
+          CHECK(known.contains(structure_of(without_idle_caches(cut, choices.phases.at(0)))));
         }
       }
     }

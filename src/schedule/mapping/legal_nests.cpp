@@ -133,14 +133,17 @@ class Enumeration {
   }
 
   void caches(Choices choices) {
-    handoffs(choices);
-    for (const int accumulators : numbers_.accumulators) {
-      choices.accumulators = accumulators;
+    const bool again = !cached_values(graph_, staged(graph_, phase_, choices)).empty();
+    std::vector<int> accumulators = {1};
+    accumulators.insert(accumulators.end(), numbers_.accumulators.begin(), numbers_.accumulators.end());
+    for (const int several : accumulators) {
+      choices.accumulators = several;
       handoffs(choices);
+      if (again) each_cache(choices);
     }
-    choices.accumulators = 1;
-    const Phase run = staged(graph_, phase_, choices);
-    if (cached_values(graph_, run).empty()) return;  // nothing is needed again
+  }
+
+  void each_cache(Choices choices) {
     for (const int registers : numbers_.register_cache) {
       choices.register_cache = registers;
       handoffs(choices);
@@ -149,8 +152,11 @@ class Enumeration {
       choices.packed = false;
     }
     choices.register_cache = 0;
+    // A block of a cluster fills whole steps of its threads.
+    const auto step = static_cast<int>(choices.cluster() > 1 ? step_elements(choices) / choices.cluster()
+                                                             : choices.vector());
     for (const int shared : numbers_.shared_cache) {
-      choices.shared_cache = shared;
+      choices.shared_cache = (shared + step - 1) / step * step;
       handoffs(choices);
     }
   }
