@@ -166,6 +166,7 @@ schedule::NestNumbers odd_numbers() {
           .turns = {0, 1, 2, 5},
           .register_cache = {32},
           .shared_cache = {24},
+          .accumulators = {2},
           .row_to_row = true};
 }
 

@@ -1,7 +1,10 @@
 // Kernels by loops that no usual nest has: they answer right whatever the threads' order, and blocks that
 // share rows combine them in one order however they meet. SPDX-License-Identifier: Apache-2.0
 #include "base/access.hpp"
+#include "fuzz/grow/random.hpp"
 #include "fuzz/nest_campaign.hpp"
+#include "schedule/mapping/legal_nests.hpp"
+#include "schedule/mapping/schedule.hpp"
 #include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"
 #include "support/nest_segments.hpp"
@@ -54,6 +57,63 @@ TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the
         INFO(phase.name << " {" << splits << "} " << name);
         CHECK(tensor.data == waiting.at(name).data);
         CHECK(tensor.data == cluster.at(name).data);
+      }
+    }
+  }
+}
+
+TEST_CASE("nests: columns that many threads keep have the same bits by launches and by one kernel",
+          "[stitch][emulated]") {
+  for (const NestPhase& phase : nest_segments(600, 72)) {
+    if (phase.name != "layer_norm_backward") continue;
+    for (const char* splits :
+         {"r:serial r:grid40 c:serial c:warp11 c:lane32", "r:serial r:grid70 r:warp9 c:serial c:lane32"}) {
+      const runtime::Values launches = answers(phase.graph, loops(splits));
+      const runtime::Values waiting = answers(phase.graph, loops(splits, 30));
+      for (const auto& [name, tensor] : launches) {
+        INFO(splits << ' ' << name);
+        CHECK(tensor.data == waiting.at(name).data);
+      }
+    }
+  }
+}
+
+TEST_CASE("nests: what blocks pass on by a barrier has the same bits by launches and in a cluster",
+          "[stitch][emulated]") {
+  constexpr std::uint64_t seed = 20261130;
+  const Target target = target_profile("h200");
+  struct Way {
+    const NestPhase* phase;
+    ir::Graph graph;
+    schedule::Segment segment;
+    Choices choices;
+  };
+  std::vector<Way> ways;
+  const std::vector<NestPhase> phases = nest_segments();
+  for (const NestPhase& phase : phases) {
+    if (!phase.reduces) continue;
+    const Compiled made = run_pipeline(ir_of(phase.graph), target, {});
+    schedule::each_legal_nest(made.graph, made.partition.segments.at(0).phases.at(0), target,
+                              fuzz::odd_numbers(), [&](const Choices& choices) {
+                                if (choices.blocks > 0)
+                                  ways.push_back({&phase, made.graph, made.partition.segments[0], choices});
+                              });
+  }
+  fuzz::Random random(seed);
+  for (int i = 0; i < 8; ++i) {
+    const Way& way = ways[random.below(ways.size())];
+    const runtime::Values waiting = answers(way.phase->graph, way.choices);
+    std::vector<Choices> others(2, way.choices);
+    others[0].blocks = others[1].blocks = 0;
+    for (schedule::Split& split : others[1].splits) {
+      if (split.dim == 'c' && split.level == schedule::Level::grid) split.level = schedule::Level::cluster;
+    }
+    for (const Choices& other : others) {
+      if (!misfit(way.graph, way.segment, {{other}}, target).empty()) continue;
+      for (const auto& [name, tensor] : answers(way.phase->graph, other)) {
+        INFO("seed " << seed << ": " << way.phase->name << " {" << way.choices.to_string() << "} and {"
+                     << other.to_string() << "} " << name);
+        CHECK(tensor.data == waiting.at(name).data);
       }
     }
   }

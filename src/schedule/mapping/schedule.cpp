@@ -187,13 +187,11 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choi
 namespace {
 
 /// The launch that combines the partials that blocks left for each of `values` values called `kept`.
-KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
+KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int threads) {
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .results = values,
                          .reduced = choices.blocks_per_row(),
-                         .block_threads = choices.blocks > 0
-                                              ? choices.block_threads()
-                                              : std::min(most_threads, choices.block_threads()),
+                         .block_threads = threads,
                          .registers = choices.registers,
                          .section = 1};
   combine.nest.dims = {{kept, values}, {'p', choices.blocks_per_row()}};
@@ -205,7 +203,9 @@ KernelSchedule combining(char kept, const Dim& values, const Choices& choices, i
 KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
   const std::vector<Split>& splits = choices.splits;
   const bool by_warps = warps_take_partials(choices);
-  KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads() : 128);
+  const bool whole_blocks = by_warps || choices.blocks > 0;
+  const int threads = whole_blocks ? choices.block_threads() : std::min(choices.block_threads(), 128);
+  KernelSchedule combine = combining('r', rows, choices, threads);
   const std::int64_t lanes = units_of(splits, 'c', Level::lane);
   Nest nest = std::move(combine.nest);
   if (by_warps) {
@@ -228,9 +228,10 @@ KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
   return combine;
 }
 
-/// The launch has columns side by side, which the threads beside them share.
+/// The launch has columns side by side, which the threads beside them share. It has as many threads as a
+/// cooperative kernel, so that both add in one order.
 KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
-  KernelSchedule combine = combining('c', columns, choices, 256);
+  KernelSchedule combine = combining('c', columns, choices, choices.block_threads());
   const std::int64_t lanes = tile_lanes(columns, choices.blocks_per_row(), fewest_tile_lanes);
   Nest nest = std::move(combine.nest);
   nest.splits = without_ones({{'c', Level::grid},

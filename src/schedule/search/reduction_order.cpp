@@ -29,16 +29,13 @@ std::string order_of_rows(const Choices& choices) {
                      units_of(splits, 'c', Level::vector), choices.accumulators);
 }
 
-/// Threads keep columns over the rows that they meet. The launch that combines what blocks left has no more
-/// threads than 256, and the kernel whose blocks wait has its own.
+/// Threads keep columns over the rows that they meet. All threads of a block combine what blocks left.
 std::string order_of_columns(const Choices& choices) {
-  constexpr int most_threads = 256;
   const std::vector<Split>& splits = choices.splits;
-  const int threads = choices.block_threads();
   return fmt::format("columns {} blocks {} warps {} lanes {} rows by {} threads; ",
                      units_of(splits, 'r', Level::grid), units_of(splits, 'r', Level::warp),
                      units_of(splits, 'r', Level::lane), units_of(splits, 'r', Level::vector),
-                     choices.blocks > 0 ? threads : std::min(threads, most_threads));
+                     choices.block_threads());
 }
 
 }  // namespace
