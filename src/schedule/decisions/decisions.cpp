@@ -89,7 +89,7 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
   match_entries(
       "kernel", graph.name, decisions.kernels, known,
       fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may "
-                  "be cut otherwise: keep the lines stitch and cooperative",
+                  "be cut otherwise: keep the lines stitch, cooperative, regional and horizontal",
                   known.size()),
       take, unfit);
 }

@@ -148,10 +148,7 @@ class Parser {
     if (word.size() < 3 || word[1] != ':')
       fail(fmt::format("{}: '{}' is no dim and its level", what, word), std::string(a_nest));
     const std::string level(word.substr(2, std::min(word.size(), word.find_first_of("0123456789")) - 2));
-    std::vector<std::string> levels;
-    for (const Level each :
-         {Level::grid, Level::cluster, Level::warp, Level::lane, Level::serial, Level::vector})
-      levels.emplace_back(to_string(each));
+    const std::vector<std::string> levels = level_names();
     if (std::find(levels.begin(), levels.end(), level) == levels.end())
       fail(fmt::format("{}: there is no level '{}'", what, level), nearest_names(levels, level));
     fail(fmt::format("{}: '{}' has no number of units", what, word),

@@ -81,6 +81,12 @@ std::string defect_of_dim(const Nest& nest, const Nest::LoopDim& dim) {
 
 }  // namespace
 
+std::vector<std::string> level_names() {
+  std::vector<std::string> names;
+  for (const LevelRow& row : level_rows) names.emplace_back(row.name);
+  return names;
+}
+
 std::string_view to_string(Level level) { return row_of(level).name; }
 
 std::string to_string(const Split& split) {

@@ -30,6 +30,8 @@ enum class Level : std::uint8_t {
   vector,   ///< elements that a thread takes side by side
 };
 std::string_view to_string(Level);
+/// The names of all levels, in the order of `Level`.
+std::vector<std::string> level_names();
 
 struct Split {
   char dim = 'r';
