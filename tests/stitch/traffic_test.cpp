@@ -24,3 +24,13 @@ TEST_CASE("the floor of a table has the rows that are loaded", "[stitch][emulate
   g.output("y", gather(table, g.input("rows", i32, {100}), 0) * 2);
   CHECK(large_traffic(g).floor == 100 * 512 * 4);
 }
+
+TEST_CASE("a copy reads what it writes", "[stitch][emulated]") {
+  Graph g;
+  g.output("y", g.input("x", f32, {1024, 512}));  // 2 MB
+  const runtime::Traffic traffic = large_traffic(g);
+  CHECK(traffic.load == 1024 * 512 * 4);
+  CHECK(traffic.store == 1024 * 512 * 4);
+  CHECK(traffic.sectors() == traffic.requested());
+  CHECK(traffic.floor == traffic.requested());
+}
