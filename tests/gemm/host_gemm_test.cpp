@@ -411,6 +411,7 @@ TEST_CASE("the report says which GEMM is used", "[gemm]") {
   const bool used = report.find("used for f64") != std::string::npos;
   const bool loops = report.find("plain loops instead") != std::string::npos;
   CHECK(used != loops);
+  if (used) CHECK(report.find("\n  OpenBLAS 0.") != std::string::npos);  // its version and its build
 }
 
 }  // namespace
