@@ -58,9 +58,10 @@ void check_once(const std::vector<KeyValue>& items, std::string_view where) {
   for (const KeyValue& item : items) {
     const auto [first, added] = seen.emplace(item.key, item.text);
     if (added) continue;
-    refuse_text(where, fmt::format("the key '{}' stands there twice", item.key),
-                first->second == item.text ? fmt::format("write '{}' once", item.text)
-                                           : fmt::format("keep '{}' or '{}'", first->second, item.text));
+    refuse_text(where, fmt::format("the key {} stands there twice", in_quotes(item.key)),
+                first->second == item.text
+                    ? fmt::format("write {} once", in_quotes(item.text))
+                    : fmt::format("keep {} or {}", in_quotes(first->second), in_quotes(item.text)));
   }
 }
 

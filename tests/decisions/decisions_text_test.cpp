@@ -164,8 +164,11 @@ TEST_CASE("of a nest the word that is no split is named", "[schedule][decisions]
   const auto refused = [](const std::string& nest) { return refused_kernel("{nest = " + nest + "}"); };
   CHECK(refused("r:grid r:warp0") ==
         at_3 +
-            "nest is 'r:grid r:warp0': 'r:warp0' has no number of units\n  hint: a number of units is 1 or "
-            "more, as in r:warp2");
+            "nest is 'r:grid r:warp0': 'r:warp0' has no number of units that a split can have\n"
+            "  hint: a number of units is from 1 to 1048576, as in r:warp2");
+  const std::string longer = refused(std::string(5000, 'x'));
+  CHECK(longer.starts_with(at_3 + "nest is 'xxx"));
+  CHECK(longer.size() < 1000);
   CHECK(refused("r:grid c:lane3x").starts_with(at_3 + "nest is 'r:grid c:lane3x': 'c:lane3x' has no number"));
   CHECK(refused("r:gird c:lane32") ==
         at_3 + "nest is 'r:gird c:lane32': there is no level 'gird'\n  hint: did you mean 'grid'?");

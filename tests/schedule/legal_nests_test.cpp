@@ -198,6 +198,12 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   CHECK(defect(rows, "r:grid c:serial c:grid65537 c:lane32") == "c:grid65537: at most 65536 units");
   CHECK(defect(rows, "r:serial r:grid9223372036854775807 c:serial c:lane32") ==
         "r:grid9223372036854775807: at most 1048576 units");
+  CHECK(defect(rows, "r:grid c:serial c:warp9223372036854775807 c:lane32") ==
+        "c:warp9223372036854775807: at most 1024 units");
+  const OnePhase sums = one_phase(phase_named(phases, "row_sum").graph);
+  CHECK(defect(sums, "r:serial r:grid1048576 c:serial c:grid2047 c:lane32") == "");
+  CHECK(defect(sums, "r:serial r:grid1048576 c:serial c:grid2048 c:lane32") ==
+        "splits over 2147483648 blocks: a launch has at most 2147483647");
   CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") ==
         "the lanes of all splits are 64, and have to be 32");
   CHECK(defect(rows, "r:grid c:serial r:lane4 c:lane4 r:lane2") == "two splits of r at the level lane");

@@ -14,6 +14,12 @@
 namespace fuse::schedule {
 namespace {
 
+/// As much of a text as a message has room for.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t longest = 2000;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
 /// Whether a kernel that runs so has grid barriers.
 bool waits(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
   if (segment.horizontal()) return false;
@@ -83,7 +89,7 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
     unfit(entry, fmt::format("{} cannot run so: {}", entry_name("kernel", entry.key, std::nullopt), defect),
           fmt::format("the entry means {{{}}}; fusec nests lists nests of the kernel, docs/decisions.md what "
                       "may stand beside them",
-                      entry.choices.to_string()));
+                      shortened(entry.choices.to_string())));
     return false;
   };
   match_entries(

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/key_values.hpp"
+#include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "schedule/decisions/decisions.hpp"
 
@@ -44,11 +45,12 @@ std::string parse_target(std::string_view text, int line) {
   std::map<std::string, std::int64_t> values;
   for (const KeyValue& item : items) {
     if (std::find(keys.begin(), keys.end(), item.key) == keys.end())
-      refuse_text(where, fmt::format("no target has the key '{}'", item.key), nearest_names(keys, item.key));
+      refuse_text(where, fmt::format("no target has the key {}", in_quotes(item.key)),
+                  nearest_names(keys, item.key));
     const std::string_view digits = item.value.value_or("");
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), values[item.key]);
     if (error != std::errc() || end != digits.data() + digits.size())
-      refuse_text(where, fmt::format("{} is '{}'", item.key, digits),
+      refuse_text(where, fmt::format("{} is {}", item.key, in_quotes(digits)),
                   fmt::format("{0} takes a number, as in {0} = 64", item.key));
   }
   std::string result;

@@ -165,7 +165,7 @@ class Reader {
     check_once(items, where);
     GemmDecision result{.key = entry.key, .occurrence = entry.occurrence, .line = number_};
     for (const KeyValue& item : items) {
-      if (item.key != "algorithm") fail(fmt::format("there is no key '{}'", item.key), a_gemm);
+      if (item.key != "algorithm") fail(fmt::format("there is no key {}", in_quotes(item.key)), a_gemm);
       const std::string_view digits = item.value.value_or("");
       const auto [end, error] =
           std::from_chars(digits.data(), digits.data() + digits.size(), result.algorithm);

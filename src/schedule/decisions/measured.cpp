@@ -29,7 +29,7 @@ double microseconds(const KeyValue& item, std::string_view where) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error == std::errc() && end == digits.data() + digits.size() && std::isfinite(number) && number > 0)
     return number;
-  refuse_text(where, fmt::format("{} is '{}'", item.key, printable(digits)),
+  refuse_text(where, fmt::format("{} is {}", item.key, in_quotes(digits)),
               "a number of microseconds above 0");
 }
 
@@ -58,7 +58,7 @@ Measured parse_measured(std::string_view text, int line) {
     } else if (item.key == "tuned_us") {
       result.tuned_us = microseconds(item, where);
     } else {
-      refuse_text(where, fmt::format("there is no key '{}'", item.key), usual);
+      refuse_text(where, fmt::format("there is no key {}", in_quotes(item.key)), usual);
     }
   }
   if (plain(result.device).empty()) refuse_text(where, "the device is missing", usual);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/key_values.hpp"
+#include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "plan/decision_line.hpp"
 #include "plan/run_decision.hpp"
@@ -16,7 +17,7 @@ ExecutionMode mode_of(std::string_view word, std::string_view where) {
   for (const ExecutionMode mode : {ExecutionMode::streams, ExecutionMode::graph}) {
     if (word == fuse::to_string(mode)) return mode;
   }
-  refuse_text(where, fmt::format("mode is '{}'", word), "mode takes streams or graph");
+  refuse_text(where, fmt::format("mode is {}", in_quotes(word)), "mode takes streams or graph");
 }
 
 std::vector<std::uint32_t> numbers_of(const KeyValue& item, std::string_view where) {
@@ -74,7 +75,7 @@ RunDecision parse_run(std::string_view text, int line) {
     } else if (item.key == "streams") {
       result.streams = numbers_of(item, where);
     } else {
-      refuse_text(where, fmt::format("there is no key '{}'", item.key),
+      refuse_text(where, fmt::format("there is no key {}", in_quotes(item.key)),
                   nearest_names({"mode", "order", "streams"}, item.key));
     }
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "schedule/segments/loop_shape.hpp"
 #include "schedule/segments/transposed.hpp"
@@ -43,6 +44,19 @@ std::string defect_of_order(const std::vector<Split>& splits) {
     before = &split;
   }
   return "";
+}
+
+/// The defect of splits over blocks that are each allowed, and together more than a launch may have.
+std::string defect_of_grid(const std::vector<Split>& splits) {
+  constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
+  std::int64_t blocks = 1;
+  for (const Split& split : splits) {
+    if ((split.level == Level::grid || split.level == Level::cluster) && split.extent > 0)
+      blocks *= split.extent;
+  }
+  return blocks <= most_blocks
+             ? ""
+             : fmt::format("splits over {} blocks: a launch has at most {}", blocks, most_blocks);
 }
 
 /// The dims of the loops: the one that is spread over blocks, and the one that is walked, if any.
@@ -170,7 +184,8 @@ std::string defect_of_loops(const ir::Graph& graph, const Phase& phase, const Ch
   if (tiles && (scans || reduces))
     return "splits of t, y and x are for transposes, and this kernel reduces or scans";
   const Dims dims = tiles ? Dims{'t', 'y', true} : Dims{'r', 'c', scans || reduces};
-  for (const std::string& defect : {defect_of_order(choices.splits), defect_of_rests(choices.splits, dims)}) {
+  if (std::string defect = defect_of_order(choices.splits); !defect.empty()) return defect;
+  for (const std::string& defect : {defect_of_rests(choices.splits, dims), defect_of_grid(choices.splits)}) {
     if (!defect.empty()) return defect;
   }
   if (tiles) {

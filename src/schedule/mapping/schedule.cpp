@@ -591,10 +591,10 @@ std::string threads_defect(int threads, const Target& target) {
 /// What is wrong with choices for a phase as they stage it; empty if nothing is. No launch is made for this.
 std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                       const Target& target) {
-  if (choices.block_threads() > target.max_threads_per_block)
-    return threads_defect(choices.block_threads(), target);
   if (const std::string defect = defect_of_loops(graph, phase, choices, target); !defect.empty())
     return defect;
+  if (choices.block_threads() > target.max_threads_per_block)
+    return threads_defect(choices.block_threads(), target);
   if (choices.across && !has_columns(phase))
     return "across is for reductions over an outer dim, of which it has none";
   if (const std::string shared = defect_of_shared_cache(graph, phase, choices); !shared.empty())
@@ -612,8 +612,12 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
     return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
                        choices.registers, target.name, target.registers_per_sm, choices.block_threads(),
                        target.registers_per_sm / choices.block_threads());
-  if (has_columns(phase) && !columns_fit(graph, phase, choices, target))
-    return "columns that no thread can keep";
+  if (has_columns(phase) && !columns_fit(graph, phase, choices, target)) {
+    const std::int64_t trips = elements_per_thread(product(loop_shape(graph, phase).reduced), choices);
+    if (trips == 0) return "columns that no thread can keep: a row may be far longer than its hint";
+    return fmt::format("columns that no thread can keep: {} registers of 4 bytes, at most {}",
+                       trips * column_words(graph, phase.stages), most_columns(target));
+  }
   return "";
 }
 
@@ -662,13 +666,18 @@ std::string defect_of_whole(const Schedule& schedule) {
 }
 
 std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
-  if (schedule.phases.size() != schedule.segment.phases.size()) return "phases without schedules";
+  if (schedule.phases.empty() || schedule.phases.size() != schedule.segment.phases.size())
+    return "phases without schedules";
   for (const PhaseSchedule& phase : schedule.phases) {
     if (const std::string defect = defect_of(graph, phase, target); !defect.empty()) return defect;
-    if (phase.choices.block_threads() != schedule.choices.block_threads())
-      return "phases of different blocks";
-    if (phase.choices.registers != schedule.phases[0].choices.registers)
-      return "phases of different registers";
+    const auto differ = [&](const char* what, int own, int first) {
+      return fmt::format("phase {} has {} {}, and phase 0 has {}: all phases need the same",
+                         &phase - schedule.phases.data(), own, what, first);
+    };
+    const Choices &own = phase.choices, &first = schedule.phases[0].choices;
+    if (own.block_threads() != first.block_threads())
+      return differ("threads in a block", own.block_threads(), first.block_threads());
+    if (own.registers != first.registers) return differ("registers", own.registers, first.registers);
   }
   if (schedule.kernels.empty()) return "no launch";
   const std::size_t launches =

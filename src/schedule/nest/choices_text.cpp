@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/key_values.hpp"
+#include "base/quoting.hpp"
 #include "base/suggest.hpp"
 
 namespace fuse::schedule {
@@ -117,7 +118,7 @@ class Parser {
   /// What stands in its braces.
   std::string_view phase(std::string_view text) const {
     const std::string_view body = without_blanks(text.substr(5));
-    if (body.back() != '}') fail(fmt::format("'{}' is no phase", text), "phase {nest = ...}");
+    if (body.back() != '}') fail(fmt::format("{} is no phase", in_quotes(text)), "phase {nest = ...}");
     return body.substr(1, body.size() - 2);
   }
 
@@ -135,7 +136,7 @@ class Parser {
   std::vector<Split> nest(std::string_view text) const {
     std::optional<std::vector<Split>> splits = parse_splits(text);
     if (splits && !splits->empty()) return std::move(*splits);
-    const std::string what = fmt::format("nest is '{}'", text);
+    const std::string what = fmt::format("nest is {}", in_quotes(text));
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
       rest = without_blanks(rest.substr(word.size()));
@@ -146,13 +147,13 @@ class Parser {
 
   [[noreturn]] void refuse_split(const std::string& what, std::string_view word) const {
     if (word.size() < 3 || word[1] != ':')
-      fail(fmt::format("{}: '{}' is no dim and its level", what, word), std::string(a_nest));
+      fail(fmt::format("{}: {} is no dim and its level", what, in_quotes(word)), std::string(a_nest));
     const std::string level(word.substr(2, std::min(word.size(), word.find_first_of("0123456789")) - 2));
     const std::vector<std::string> levels = level_names();
     if (std::find(levels.begin(), levels.end(), level) == levels.end())
-      fail(fmt::format("{}: there is no level '{}'", what, level), nearest_names(levels, level));
-    fail(fmt::format("{}: '{}' has no number of units", what, word),
-         fmt::format("a number of units is 1 or more, as in {}:{}2", word[0], level));
+      fail(fmt::format("{}: there is no level {}", what, in_quotes(level)), nearest_names(levels, level));
+    fail(fmt::format("{}: {} has no number of units that a split can have", what, in_quotes(word)),
+         fmt::format("a number of units is from 1 to 1048576, as in {}:{}2", word[0], level));
   }
 
   /// Null where no row has the key.
@@ -172,12 +173,12 @@ class Parser {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
-      fail(fmt::format("{} is '{}'", row.name, text), row.values());
+      fail(fmt::format("{} is {}", row.name, in_quotes(text)), row.values());
     return value;
   }
 
   [[noreturn]] void unknown(const std::string& key, bool of_kernel) const {
-    fail(fmt::format("there is no key '{}'", key), nearest_names(key_names(of_kernel), key));
+    fail(fmt::format("there is no key {}", in_quotes(key)), nearest_names(key_names(of_kernel), key));
   }
 
   [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
