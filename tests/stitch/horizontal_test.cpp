@@ -230,5 +230,5 @@ TEST_CASE("choices for a horizontal kernel have one block size, one launch per p
         }).find("several launches") != std::string::npos);
   CHECK(misfit([&](schedule::KernelChoices& c) {
           c.phases[number].set('r', schedule::Level::warp, 16);
-        }).find("different blocks") != std::string::npos);
+        }).find("threads in a block, and phase 0 has") != std::string::npos);
 }
