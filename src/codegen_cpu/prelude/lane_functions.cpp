@@ -149,7 +149,8 @@ FUSE_MIXED(maximum) FUSE_MIXED(minimum)
 // A maximum or minimum of many floats, the first of which it begins with. Where there are 32 registers, it keeps three
 // integers for each lane: the bits of floats of one sign are ordered as integers. Of floats that have no sign bit the
 // greatest has the most signed bits; of the others it has the least unsigned bits; and of all floats the least one has
-// the greatest unsigned bits, if one has a sign bit, or else the least. A NaN is beyond infinity in two of the three.
+// the greatest unsigned bits, if one has a sign bit, or else the least. A NaN lies beyond infinity: in the signed bits,
+// or in the greatest unsigned ones, if it has a sign bit.
 #if FUSE_PART_512 && FUSE_HAS(__builtin_ia32_pmaxsd512_mask)
 #define FUSE_EXTREME(name, a, test, b) __builtin_ia32_##name##512_mask((i32p)(a), (i32p)(b), (i32p)(a), 0xffff)
 #elif FUSE_PART_512

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/access.hpp"
+#include "base/quoting.hpp"
 #include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/cpu.hpp"
 #include "runtime/device/backend.hpp"
@@ -88,11 +89,12 @@ std::shared_ptr<runtime::Backend> open_cpu(const Device::Cpu& options) {
   const runtime::cpu::Machine& here = runtime::cpu::this_machine();
   const std::string machine = options.machine.empty() ? here.level : options.machine;
   if (!runs_on(here.level, machine)) {
+    const std::span<const std::string_view> known = cpu_machines();
     throw Error(
         {.code = ErrorCode::unsupported,
          .message =
              fmt::format("the cpu device cannot run kernels for {}: this machine is {}", machine, here.level),
-         .hint = "x86-64-v2, x86-64-v3, x86-64-v4 and armv8-a are known; leave it empty for this machine"});
+         .hint = listed({known.begin(), known.end()}) + " are known; leave it empty for this machine"});
   }
   return runtime::make_cpu_backend(
       {.threads = options.threads, .pin = options.pin, .executor = options.executor}, cpu_target(machine),

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/explore/dispatch_order.hpp"
 #include "runtime/explore/variant.hpp"
 
 namespace fuse::runtime {
@@ -25,6 +26,7 @@ class CandidateBuilder {
   struct Wanted {
     std::string decisions{};
     StreamOf streams{};  ///< of what is placed; the steps of a plan are not known before it is made
+    DispatchOrder order = DispatchOrder::by_cost;
     ExecutionMode mode = ExecutionMode::streams;
     std::size_t cut = 0;      ///< whose epochs are timed
     bool skip_unfit = false;  ///< the decisions leave something to the cost, and entries may fit nothing

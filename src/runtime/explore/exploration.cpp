@@ -79,7 +79,7 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
   how.skip_unfit_decisions |= wanted.skip_unfit;
   auto variant = std::make_shared<Variant>(
       compile_candidate(explored_.graph, explored_.device, how,
-                        placing(wanted.streams, told_mode(explored_.compile, wanted))),
+                        placing(wanted.streams, wanted.order, told_mode(explored_.compile, wanted))),
       explored_.dims, wanted.mode);
   variant->make_measurable(EpochTimes(space_.cuts[wanted.cut].placing));
   if (variant->is_split() && !usual_->is_split()) {
@@ -228,6 +228,7 @@ Configuration Exploration::allowed(Configuration configuration) const {
 CandidateBuilder::Wanted Exploration::wanted(const Configuration& configuration) const {
   return {.decisions = schedule::print(space_.decisions(configuration)),
           .streams = space_.streams_of(configuration),
+          .order = space_.order_of(configuration),
           .mode = space_.mode_of(configuration),
           .cut = space_.cut_of(configuration),
           .skip_unfit = space_.is_partial(configuration)};
@@ -412,7 +413,9 @@ schedule::Decisions Exploration::decisions_of(const Configuration& configuration
                                               const Variant& variant) const {
   schedule::Decisions asked = space_.decisions(configuration);
   const Compiled& stages = stages_of(variant.executable());
-  if (!space_.streams_of(configuration).empty()) asked.run = stages.run;
+  const bool placed =
+      !space_.streams_of(configuration).empty() || space_.order_of(configuration) != DispatchOrder::by_cost;
+  if (placed) asked.run = stages.run;
   if (!space_.is_partial(configuration)) return asked;
   schedule::Decisions all = fuse::decisions_of(stages, backend_of(explored_.device)->target());
   all.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);

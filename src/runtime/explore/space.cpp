@@ -114,7 +114,10 @@ class SpaceFinder {
     if (stages.run) usual.decisions.run = stages.run;
     // Who says which step runs on which stream has decided.
     if (stages.run && !stages.run->streams.empty()) keep_first(usual.streams, 1);
-    if (stages.run && !(stages.run->streams.empty() && stages.run->order.empty())) usual.placing = {};
+    if (stages.run && !(stages.run->streams.empty() && stages.run->order.empty())) {
+      usual.placing = {};
+      keep_first(usual.orders, 1);
+    }
     space_.cuts.push_back(std::move(usual));
   }
 
@@ -156,6 +159,8 @@ class SpaceFinder {
       result.placing = stream_options_of(stages, target_, how_.streams.max_streams, explore_.max_epochs,
                                          explore_.max_options);
     result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
+    if (on_streams && how_.streams.max_streams > 1) result.orders = dispatch_orders(stages.plan);
+    keep_first(result.orders, explore_.max_options);
     return result;
   }
 
@@ -289,7 +294,8 @@ std::optional<double> judging_seconds(const std::map<std::string, double>& run, 
     for (const auto& [region, seconds] : run) sum += is_of_steps(region) ? seconds : 0;
     return sum;
   }
-  const bool whole = name == tuned_name || name == cut_name || name == streams_name || name == mode_name;
+  const bool whole = name == tuned_name || name == cut_name || name == streams_name || name == order_name ||
+                     name == mode_name;
   const auto found = run.find(whole ? "" : name);
   return found == run.end() ? std::nullopt : std::optional(found->second);
 }
@@ -307,6 +313,7 @@ void Space::keep(const SpaceLimits& most) {
     for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, most.options);
     for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, most.options);
     keep_first(context.streams, most.options);
+    keep_first(context.orders, most.options);
     keep_first(context.modes, most.options);
     keep_longest(context.placing, most.epochs);
     for (ExploredEpoch& epoch : context.placing.epochs) keep_first(epoch.options, most.options);
@@ -334,6 +341,8 @@ Node Space::tree() const {
     order.push_back(explore::parallel(std::move(steps)));
     order.push_back(
         explore::in_context(explore::variable(streams_name, static_cast<int>(context.streams.size()))));
+    order.push_back(
+        explore::in_context(explore::variable(order_name, static_cast<int>(context.orders.size()))));
     std::vector<Node> epochs;
     for (const ExploredEpoch& epoch : context.placing.epochs)
       epochs.push_back(explore::variable(epoch_name(epoch.key), static_cast<int>(epoch.options.size())));
@@ -352,6 +361,10 @@ std::size_t Space::cut_of(const Configuration& configuration) const {
 
 const CutContext& Space::context_of(const Configuration& configuration) const {
   return cuts.at(cut_of(configuration));
+}
+
+DispatchOrder Space::order_of(const Configuration& configuration) const {
+  return context_of(configuration).orders[static_cast<std::size_t>(option_of(configuration, order_name))];
 }
 
 ExecutionMode Space::mode_of(const Configuration& configuration) const {
@@ -378,6 +391,7 @@ std::string Space::text_of(const Configuration& configuration, const std::string
   if (name == cut_name) return fmt::format("cut '{}'", context.name);
   if (name == mode_name) return fmt::format("mode {}", to_string(mode_of(configuration)));
   if (name == streams_name) return fmt::format("{} streams", context.streams[option]);
+  if (name == order_name) return fmt::format("order {}", to_string(context.orders[option]));
   std::string what;
   for (const ExploredMerge& merge : context.merges) {
     if (merge_name(merge.key) == name) what = merge.texts[option];

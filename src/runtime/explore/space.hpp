@@ -13,6 +13,7 @@
 #include "compile/pipeline/pipeline.hpp"
 #include "explore/update_tree.hpp"
 #include "ir/graph/ir_graph.hpp"
+#include "runtime/explore/dispatch_order.hpp"
 #include "runtime/explore/stream_options.hpp"
 #include "schedule/decisions/decisions.hpp"
 #include "target/target.hpp"
@@ -47,9 +48,10 @@ struct CutContext {
   std::vector<ExploredMerge> merges{};
   std::vector<ExploredKernel> kernels{};
   std::vector<ExploredGemm> gemms{};
-  std::vector<int> streams{};          ///< options; the first is the default
-  std::vector<ExecutionMode> modes{};  ///< options; the first is the default
-  StreamOptions placing{};             ///< how its kernels and GEMMs can be spread over streams
+  std::vector<int> streams{};                                 ///< options; the first is the default
+  std::vector<DispatchOrder> orders{DispatchOrder::by_cost};  ///< options; the first is the default
+  std::vector<ExecutionMode> modes{};                         ///< options; the first is the default
+  StreamOptions placing{};  ///< how its kernels and GEMMs can be spread over streams
 };
 
 /// How much an exploration tries at most.
@@ -66,8 +68,9 @@ struct Space {
   explore::Node tree() const;
   /// The decisions of a configuration. What it does not name is at its default.
   schedule::Decisions decisions(const explore::Configuration& configuration) const;
-  /// What they do not say: which kernels and GEMMs are on which streams.
+  /// What they do not say: which kernels and GEMMs are on which streams, and how steps are dispatched.
   StreamOf streams_of(const explore::Configuration& configuration) const;
+  DispatchOrder order_of(const explore::Configuration& configuration) const;
   ExecutionMode mode_of(const explore::Configuration& configuration) const;
   std::size_t cut_of(const explore::Configuration& configuration) const;
   /// The option that a configuration has of a variable or fork, for a reader: "kernel 01cc..: {nest = ..}".
@@ -90,7 +93,8 @@ std::string merge_name(std::uint64_t key);
 std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name);
 /// Whether it is the region of a kernel or a GEMM: those of epochs lie over them.
 bool is_of_steps(const std::string& region);
-inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams", mode_name = "mode";
+inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams",
+                         order_name = "order", mode_name = "mode";
 
 /// What a device has to choose from.
 struct DeviceOptions {

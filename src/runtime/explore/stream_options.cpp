@@ -99,10 +99,11 @@ void keep_longest(StreamOptions& options, int most) {
 }
 
 std::function<schedule::RunDecision(const schedule::Plan&)> placing(const StreamOf& streams,
-                                                                    ExecutionMode mode) {
-  if (streams.empty()) return {};
-  return [streams, mode](const schedule::Plan& plan) {
-    schedule::RunDecision run{.mode = mode};
+                                                                    DispatchOrder order, ExecutionMode mode) {
+  if (streams.empty() && order == DispatchOrder::by_cost) return {};
+  return [streams, order, mode](const schedule::Plan& plan) {
+    schedule::RunDecision run{.mode = mode, .order = order_of(plan, order)};
+    if (streams.empty()) return run;
     for (const schedule::Step& step : plan.steps) {
       const auto found = streams.find(step.nodes);
       run.streams.push_back(found == streams.end() ? schedule::open_step : found->second);

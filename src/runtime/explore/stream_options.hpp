@@ -12,6 +12,7 @@
 #include "compile/pipeline/pipeline.hpp"
 #include "explore/epochs.hpp"
 #include "plan/run_decision.hpp"
+#include "runtime/explore/dispatch_order.hpp"
 #include "target/target.hpp"
 
 namespace fuse::runtime {
@@ -41,8 +42,9 @@ StreamOptions stream_options_of(const Compiled&, const Target&, int streams, int
 /// Keeps the `most` epochs that take longest, in their order.
 void keep_longest(StreamOptions&, int most);
 
-/// PipelineOptions::place; empty where nothing is placed.
-std::function<schedule::RunDecision(const schedule::Plan&)> placing(const StreamOf&, ExecutionMode);
+/// PipelineOptions::place; empty where the cost model decides all of it.
+std::function<schedule::RunDecision(const schedule::Plan&)> placing(const StreamOf&, DispatchOrder,
+                                                                    ExecutionMode);
 
 /// The regions of epochs: from the start of a run to the end of all steps through an epoch (4.7), which
 /// depends on the levels of the steps.
