@@ -5,6 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <set>
 
+#include "analysis/facts.hpp"
 #include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/versions/axes.hpp"
@@ -96,6 +97,21 @@ TEST_CASE("versions: a symbol that another one determines takes none away", "[ve
   bounded.assume(equal(c, a * b));
   bounded.output("y", sum(bounded.input("x", f32, {a, b}), {1}));
   CHECK(!compiled_with(bounded, 8).schedules.empty());
+}
+
+TEST_CASE("versions: none for a region that all facts together exclude", "[versions]") {
+  // With T = B * T + 9 only B = 0 is possible, which the solver does not find in one round.
+  Graph g("rows");
+  const Dim b = g.dim("B", {.min = 0}), t = g.dim("T", {.min = 0, .hint = 4069}),
+            s = g.dim("S", {.min = 1, .max = 1 << 20});
+  g.assume(equal(t, b * t + 9));
+  g.assume(divisible(b, 2));
+  g.output("y", sum(g.input("x", f32, {4 * b * s, 4}), {1}));
+  const Compiled made = run_pipeline(ir_of(g), target_profile("h200"), {.versions = {.most = 8, .price = 0}});
+  CHECK(made.kernels.size() == made.schedules.size());
+  for (const schedule::Versions& versions : made.versions)
+    for (const schedule::Version& version : versions.each)
+      CHECK_NOTHROW(analysis::facts_of(graph_of(made.graph, version)));
 }
 
 TEST_CASE("versions: rows and columns of one kernel have an axis each", "[versions]") {

@@ -183,22 +183,35 @@ class SegmentCompiler {
       versions_of_form_[form] = schedule::versions_of(result_.graph, segment(equal_.first[form]), sizes,
                                                       chooser_, target_, options_.versions);
     });
-    for (const schedule::Versions& versions : versions_of_form_) {
-      if (versions.each.size() < 2) continue;
-      for (const schedule::Version& version : versions.each) facts_of(version);
+    for (std::size_t form = 0; form < versions_of_form_.size(); ++form) {
+      if (versions_of_form_[form].each.size() < 2 || are_possible(versions_of_form_[form])) continue;
+      versions_of_form_[form] = schedule::versions_of(result_.graph, segment(equal_.first[form]), sizes,
+                                                      chooser_, target_, {.most = 1});
     }
     watch_.lap("versions");
   }
 
-  const VersionFacts* facts_of(const schedule::Version& version) {
-    const auto [entry, added] = facts_of_versions_.try_emplace(schedule::facts_text(version));
-    if (added) {
-      entry->second = std::make_unique<VersionFacts>();
-      entry->second->own = schedule::graph_of(result_.graph, version);
-      entry->second->graph = &entry->second->own;
-      entry->second->facts = analysis::facts_of(entry->second->own);
+  /// False where no dims can take a version, as all of the graph says: its segment alone may not.
+  bool are_possible(const schedule::Versions& versions) {
+    try {
+      for (const schedule::Version& version : versions.each) facts_of(version);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::contradiction) throw;
+      return false;
     }
-    return entry->second.get();
+  }
+
+  const VersionFacts* facts_of(const schedule::Version& version) {
+    std::unique_ptr<VersionFacts>& known = facts_of_versions_[schedule::facts_text(version)];
+    if (!known) {
+      auto made = std::make_unique<VersionFacts>();
+      made->own = schedule::graph_of(result_.graph, version);
+      made->graph = &made->own;
+      made->facts = analysis::facts_of(made->own);
+      known = std::move(made);
+    }
+    return known.get();
   }
 
   /// A family is one unit, or one for each of the different choices that were made for its segments. `choose`

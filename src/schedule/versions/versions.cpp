@@ -73,12 +73,7 @@ class VersionFinder {
     const CellGrid grid = this->grid();
     for (const std::vector<DimRelation>& first : {index_relations(), std::vector<DimRelation>()}) {
       if (!take_cells(first)) continue;
-      std::optional<RegionTree> tree = best_tree_of(grid, options_.most - (first.empty() ? 0 : 1));
-      if (!tree) continue;
-      const std::size_t regions = tree->regions.size();
-      if (first.empty()) return regions < 2 ? single : versions(*tree, {});
-      Versions narrow = versions(*tree, first);
-      if (wide_indices(narrow, regions) < wide_indices(versions(*tree, {}), regions)) return narrow;
+      if (std::optional<Versions> found = best_versions(grid, first)) return std::move(*found);
     }
     return single;
   }
@@ -136,7 +131,25 @@ class VersionFinder {
     return !taken_.empty();
   }
 
-  /// None where no candidate can run in some region, or where no dims can be in it.
+  /// Several versions, with these relations tested first; none where they do not pay, or where no dims can be
+  /// in some region: facts together exclude what each of them allows, which some rounds of the solver may
+  /// find and others may not.
+  std::optional<Versions> best_versions(const CellGrid& grid, const std::vector<DimRelation>& first) const {
+    try {
+      std::optional<RegionTree> tree = best_tree_of(grid, options_.most - (first.empty() ? 0 : 1));
+      if (!tree) return std::nullopt;
+      const std::size_t regions = tree->regions.size();
+      if (first.empty()) return regions < 2 ? std::nullopt : std::optional(versions(*tree, {}));
+      Versions narrow = versions(*tree, first);
+      const bool gains = wide_indices(narrow, regions) < wide_indices(versions(*tree, {}), regions);
+      return gains ? std::optional(std::move(narrow)) : std::nullopt;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::contradiction) throw;
+      return std::nullopt;
+    }
+  }
+
+  /// None where no candidate can run in some region.
   std::optional<RegionTree> best_tree_of(CellGrid grid, int most) const {
     std::vector<bool> counts(grid.cells[0] * grid.cells[1]);
     for (const Cell* cell : taken_) counts[cell->number] = true;
@@ -144,16 +157,11 @@ class VersionFinder {
       for (std::size_t i = 0; i < excess.size(); ++i)
         if (!counts[i]) excess[i] = 0;
     }
-    try {
-      for (;;) {
-        RegionTree tree = best_tree(grid, most, options_.price);
-        const std::size_t forbidden = choose_again(tree, grid);
-        if (forbidden == none) return std::nullopt;
-        if (forbidden == 0) return tree;
-      }
-    } catch (const Error& error) {  // facts together exclude what each of them allows
-      if (error.code() != ErrorCode::contradiction) throw;
-      return std::nullopt;
+    for (;;) {
+      RegionTree tree = best_tree(grid, most, options_.price);
+      const std::size_t forbidden = choose_again(tree, grid);
+      if (forbidden == none) return std::nullopt;
+      if (forbidden == 0) return tree;
     }
   }
 
