@@ -43,7 +43,7 @@ cp bench/cases.json bench/gpu_queue.md "$dist/bench"
 mkdir "$dist/bench"/{peers,page}
 cp bench/page/page.md "$dist/bench/page"
 cp bench/peers/*.py "$dist/bench/peers"
-cp bench/results/*-epyc-*.json "$dist/bench/results"  # of the emulated device
+cp bench/results/*-epyc-*-cores.json "$dist/bench/results"  # of the emulated device
 if [[ -e bench/results/sass_counts.json ]]; then cp bench/results/sass_counts.json "$dist/bench/results"; fi
 mkdir -p "$dist/tests/guided"
 cp -r tests/guided/corpus "$dist/tests/guided"
