@@ -22,6 +22,18 @@ Target with_other_speeds(Target target) {
   return target;
 }
 
+/// What is wrong where the graph is compiled by decisions that were made for another GPU.
+std::string taken_elsewhere(const ir::Graph& graph, std::string_view profile, const PipelineOptions& told) {
+  const Target elsewhere = target_profile(profile == "tiny3" ? "h200" : "tiny3");
+  try {
+    run_pipeline(graph, elsewhere, told);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) return "";
+    return fmt::format("on {}: {}", elsewhere.name, error.what());
+  }
+  return fmt::format("the decisions were taken on {}", elsewhere.name);
+}
+
 std::string stages_of(const Compiled& compiled) { return print(compiled.plan) + compiled.source.text(); }
 
 }  // namespace
@@ -46,6 +58,8 @@ Told told_again(const Case& c) {
   } else if (print(decisions_of(second, other)) != print(decisions)) {
     result.differs =
         fmt::format("the decisions:\n{}\nand then\n{}", print(decisions), print(decisions_of(second, other)));
+  } else {
+    result.differs = taken_elsewhere(c.program.graph, c.options.profile, told);
   }
   return result;
 }
