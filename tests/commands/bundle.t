@@ -9,5 +9,5 @@ The logic of dist/check and dist/first, with stubs for the programs.
 
 The one program of a bundle has each source once: else its build would end in a linker's error.
 
-    $ cmake -S "$(dirname "$(readlink -f tools)")" --preset bundle -B configured 2>&1 | tail -n 1 | cut -d: -f1
+    $ cmake -S "$(dirname "$(readlink -f tools)")" --preset bundle -DFUSE_COMPILER_CUDA=AUTO -B configured 2>&1 | tail -n 1 | cut -d: -f1
     -- Build files have been written to
