@@ -49,16 +49,6 @@ double planted(const ClockedWork& work) {
   return work.beside < 2 ? alone : 10 * alone;
 }
 
-/// On a device of its own, so that no queue of another run is at work beside its queues.
-double seconds_of(const Graph& graph, const CompileOptions& how) {
-  const Device device = clocked_device();
-  runtime::plant_costs(*backend_of(device), planted);
-  runtime::Variant variant(compile(graph, device, how), {});
-  const Explorer explorer(graph, device, {}, {}, how);
-  const ExplorerBuffers buffers(explorer);
-  return measured_seconds(variant, buffers.views);
-}
-
 }  // namespace
 
 TEST_CASE("steps are dispatched as in the plan, breadth first or depth first", "[explore]") {
@@ -97,8 +87,8 @@ TEST_CASE("the order that was planted as the fastest is found", "[explore][emula
   CHECK(text.find("\nrun {order = 2 0 1 3 4}") != std::string::npos);
   CompileOptions tuned = on_two_streams;
   tuned.decisions = text;
-  CHECK(seconds_of(graph, on_two_streams) == Approx(75e-6));
-  CHECK(seconds_of(graph, tuned) == Approx(65e-6));
+  CHECK(seconds_of(graph, on_two_streams, planted) == Approx(75e-6));
+  CHECK(seconds_of(graph, tuned, planted) == Approx(65e-6));
   // An explorer of a file that says so does not take it back.
   const runtime::Space space = runtime::space_of(ir_of(graph), target_profile("h200"), tuned, {});
   CHECK(space.cuts.front().orders == std::vector{DispatchOrder::by_cost});

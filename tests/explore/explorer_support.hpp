@@ -3,11 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <fuse/explore.hpp>
 #include <fuse/fuse.hpp>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/access.hpp"
+#include "runtime/emulated/virtual_clock.hpp"
 #include "runtime/explore/variant.hpp"
 #include "support/catch.hpp"
 #include "tensors/host_tensor.hpp"
@@ -70,6 +73,17 @@ inline double measured_seconds(runtime::Variant& variant, std::span<const Buffer
   variant.run_measured(stream, buffers, 1).throw_if_failed();
   stream.synchronize().throw_if_failed();
   return variant.measured().value().at("");
+}
+
+/// The seconds of a run by these costs, on a device of its own: no queue of another run is at work beside it.
+inline double seconds_of(const Graph& graph, const CompileOptions& how,
+                         const std::function<double(const runtime::ClockedWork&)>& costs) {
+  const Device device = clocked_device();
+  runtime::plant_costs(*backend_of(device), costs);
+  runtime::Variant variant(compile(graph, device, how), {});
+  const Explorer explorer(graph, device, {}, {}, how);
+  const ExplorerBuffers buffers(explorer);
+  return measured_seconds(variant, buffers.views);
 }
 
 inline Graph softmax_graph(std::int64_t rows, std::int64_t columns) {

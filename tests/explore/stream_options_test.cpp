@@ -38,16 +38,6 @@ double planted(const ClockedWork& work) {
   return work.beside < 2 ? alone : 10 * alone;
 }
 
-/// On a device of its own, so that no queue of another run is at work beside its queues.
-double seconds_of(const Graph& graph, const CompileOptions& how) {
-  const Device device = clocked_device();
-  runtime::plant_costs(*backend_of(device), planted);
-  runtime::Variant variant(compile(graph, device, how), {});
-  const Explorer explorer(graph, device, {}, {}, how);
-  const ExplorerBuffers buffers(explorer);
-  return measured_seconds(variant, buffers.views);
-}
-
 }  // namespace
 
 TEST_CASE("the streams that were planted as the fastest are found for an epoch",
@@ -71,8 +61,8 @@ TEST_CASE("the streams that were planted as the fastest are found for an epoch",
   CHECK(streams.ends_with(" -"));
   CompileOptions tuned = usual;
   tuned.decisions = text;
-  CHECK(seconds_of(graph, tuned) == Approx(35e-6));
-  CHECK(seconds_of(graph, usual) > 40e-6);
+  CHECK(seconds_of(graph, tuned, planted) == Approx(35e-6));
+  CHECK(seconds_of(graph, usual, planted) > 40e-6);
   // An explorer of a file that says so does not take it back.
   Explorer again(graph, device, {}, {.max_cuts = 1}, tuned);
   ExplorerBuffers its_buffers(again);

@@ -36,10 +36,10 @@ Steps depth_first(const Dependencies& after) {
   const Steps behind = steps_behind(after);
   Dependencies then(after.size());
   Steps missing(after.size());
-  const auto later = [&](std::uint32_t a, std::uint32_t b) {
+  const auto sooner = [&](std::uint32_t a, std::uint32_t b) {
     return behind[a] != behind[b] ? behind[a] > behind[b] : a < b;
   };
-  std::set<std::uint32_t, decltype(later)> ready(later);
+  std::set<std::uint32_t, decltype(sooner)> ready(sooner);
   for (std::uint32_t step = 0; step < after.size(); ++step) {
     missing[step] = static_cast<std::uint32_t>(after[step].size());
     for (const std::uint32_t before : after[step]) then[before].push_back(step);
