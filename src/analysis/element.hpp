@@ -29,58 +29,26 @@ enum class OpClass : std::uint8_t {
   opaque,        ///< definition 4
 };
 
-/// From elements of the operand to elements of the result.
-enum class Multiplicity : std::uint8_t {
-  none,         ///< no element is read
-  one_to_one,   ///< a result reads at most one element, and an element is read for at most one result
-  one_to_many,  ///< a result reads at most one element
-  many_to_one,  ///< an element is read for at most one result
-  general,
-};
-
 /// A dim of the aligned iteration space. Where an operand or a result has no such dim its number is -1 and
 /// its extent 1.
 struct AlignedDim {
   int operand = -1, result = -1;
   Dim operand_extent = 1, result_extent = 1;
   DimMapping relation = DimMapping::bijective;
-  bool operator==(const AlignedDim&) const = default;
 };
 
 struct ElementRelation {
-  std::vector<Dim> operand{}, result{};  ///< extents
-  std::vector<AlignedDim> dims{};        ///< none where there is no map
-  Multiplicity multiplicity = Multiplicity::none;
-  /// All of them hold together. For an op, one, or none where the operand's value is not used. Several where
-  /// paths of different maps meet.
-  std::vector<IndexMap> maps{};
+  std::optional<IndexMap> map{};   ///< none where the operand's value is not used
+  std::vector<AlignedDim> dims{};  ///< none where there is no map
 
   bool has(DimMapping) const;
   /// General in the paper's sense: a dim is general, or what is read is unknown, or the coordinates are part
   /// of the value.
   bool general() const;
-  /// Every dim is bijective, and the relation is not general.
-  bool bijective() const;
-  /// Which elements are read depends on values, so that the maps say more than is read in one run.
-  bool data_dependent() const;
-  /// Widened: any element may be read for any.
-  bool unknown() const;
-  /// One-to-one by an index map that does not depend on data: the op can be computed at any coordinates of
-  /// its result from one load. True for reverse and for slice, and where it is true for each operand for
-  /// concat and pad.
-  bool one_to_one() const { return multiplicity == Multiplicity::one_to_one && !data_dependent(); }
 };
 
 /// The relation of a node with one of its operands.
 ElementRelation element_relation(const ir::Graph&, ir::NodeId node, std::size_t operand);
-/// The relation of a value with itself.
-ElementRelation identity_relation(const std::vector<Dim>& dims);
-/// The relation of values that have nothing to do with each other.
-ElementRelation no_relation(const std::vector<Dim>& operand, const std::vector<Dim>& result);
-/// The result of `outer` with the operand of `inner`, whose result is outer's operand.
-ElementRelation compose(const ElementRelation& outer, const ElementRelation& inner);
-/// Both at once, for two paths between the same values.
-ElementRelation join(const ElementRelation&, const ElementRelation&);
 
 /// The class by definitions 1 to 4. It says how elements depend, not what can be emitted: a reduction of a
 /// dim of extent 1 is element-wise, as is a transposition that only moves such dims.
@@ -88,8 +56,7 @@ OpClass op_class(const ir::Graph&, ir::NodeId);
 
 std::string_view to_string(DimMapping);
 std::string_view to_string(OpClass);
-std::string_view to_string(Multiplicity);
-/// "bijective (0 -> 0), surjective (1 -> -); many_to_one; (i0) -> (i0, k0) for k0 in [0, 8)"
+/// "bijective (0 -> 0), surjective (1 -> -); (i0) -> (i0, k0) for k0 in [0, 8)"
 std::string to_string(const ElementRelation&);
 
 }  // namespace fuse::analysis

@@ -1,4 +1,4 @@
-// Operand lists of DAGs that a partition meets: what MergeGraph and Dominators are made from.
+// Operand lists of DAGs that a partition meets: what MergeGraph is made from.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/index_map.hpp"
 
-#include "analysis/element.hpp"
 #include "ir/ir_support.hpp"
 
 namespace fuse::analysis_test {
@@ -34,29 +33,6 @@ TEST_CASE("Index maps print as docs/dependency.md shows them", "[analysis][index
         "(i0, i1) -> (k0, i1) for k0 chosen in [0, 9)");
   CHECK(map_of(1, Op::matmul, {{f32, {32, 64}}, {f32, {64, 16}}}, MatmulAttr{}) ==
         "(i0, i1) -> (k0, i1) for k0 in [0, 64)");
-}
-
-TEST_CASE("What an op adds and the next removes leaves the map", "[analysis][index_map]") {
-  Maker m;
-  const NodeId x = m.input("x", {f32, {4, 8}}), y = m.input("y", {f32, {2, 8}}),
-               zero = m.input("z", {f32, {}});
-  const auto through = [&](NodeId outer, NodeId inner, std::size_t operand) {
-    return to_string(analysis::compose(analysis::element_relation(m.graph, outer, 0),
-                                       analysis::element_relation(m.graph, inner, operand)));
-  };
-  const NodeId pad = m.add(Op::pad, {x, zero}, PadAttr{{1, 0}, {2, 0}});
-  const NodeId inside = m.add(Op::slice, {pad}, SliceAttr{{1, 0}, {5, 8}, {1, 1}});
-  CHECK(through(inside, pad, 0) ==
-        "bijective (0 -> 0), bijective (1 -> 1); one_to_one; (i0, i1) -> (i0, i1)");
-  CHECK(through(inside, pad, 1) == "none");
-  const NodeId both = m.add(Op::concat, {x, y}, AxisAttr{0});
-  const NodeId last = m.add(Op::slice, {both}, SliceAttr{{4, 0}, {6, 8}, {1, 1}});
-  CHECK(through(last, both, 0) == "none");
-  CHECK(through(last, both, 1) == "bijective (0 -> 0), bijective (1 -> 1); one_to_one; (i0, i1) -> (i0, i1)");
-}
-
-TEST_CASE("Maps of values that do not meet are not composed", "[analysis][index_map]") {
-  CHECK_THROWS_AS(analysis::compose(analysis::identity_map({4}), analysis::identity_map({5})), Error);
 }
 
 }  // namespace

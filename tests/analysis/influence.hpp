@@ -2,6 +2,7 @@
 // trying. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -71,9 +72,7 @@ inline Pairs pairs_of(const analysis::IndexMap& map) {
           continue;
         }
       } else {
-        bool all = true;
-        for (const analysis::Box& box : map.where) all = all && holds(box);
-        if (all) {
+        if (!map.where || holds(*map.where)) {
           std::vector<std::int64_t> operand;
           for (std::size_t d = 0; d < map.at.size(); ++d) {
             operand.push_back(value(map.at[d]));
@@ -91,27 +90,25 @@ inline Pairs pairs_of(const analysis::IndexMap& map) {
 }
 
 inline Pairs pairs_of(const analysis::ElementRelation& relation) {
-  Pairs pairs;
-  for (const analysis::IndexMap& map : relation.maps) pairs.merge(pairs_of(map));
-  return pairs;
+  return relation.map ? pairs_of(*relation.map) : Pairs();
 }
 
-inline Pairs all_of(const std::vector<Pairs>& parts) {
-  Pairs pairs;
-  for (const Pairs& part : parts) pairs.insert(part.begin(), part.end());
-  return pairs;
+/// Which elements are read depends on values, so that the map says more than is read in one run.
+inline bool depends_on_data(const analysis::ElementRelation& relation) {
+  const auto chosen = [](const analysis::FreeVariable& free) { return free.chosen; };
+  return relation.map &&
+         (relation.map->may || std::any_of(relation.map->free.begin(), relation.map->free.end(), chosen));
 }
 
-/// What changes when one element of `input` does, for each of `bases` settings of all inputs: zeros, ones,
-/// and random ones. An integer input is small, so that it is in and around the range of an index.
-inline std::vector<Pairs> influence(const ir::Graph& graph, const std::string& input, int bases,
-                                    std::uint64_t seed) {
+/// What changes when one element of `input` does, in any of `bases` settings of all inputs: zeros, ones, and
+/// random ones. An integer input is small, so that it is in and around the range of an index.
+inline Pairs influence(const ir::Graph& graph, const std::string& input, int bases, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto result_of = [&](const runtime::Values& values) {
     const auto no_dims = [](std::string_view) -> std::int64_t { return 0; };
     return runtime::evaluate(graph, values, no_dims, runtime::Precision::exact).outputs.at("y");
   };
-  std::vector<Pairs> found(static_cast<std::size_t>(bases));
+  Pairs found;
   for (int base = 0; base < bases; ++base) {
     runtime::Values values;
     for (const ir::Node& node : graph.nodes) {
@@ -139,8 +136,7 @@ inline std::vector<Pairs> influence(const ir::Graph& graph, const std::string& i
         const auto after = result_of(values);
         for (std::size_t r = 0; r < after.element_count(); ++r) {
           const double x = before.get(r), y = after.get(r);
-          if (x != y && !(std::isnan(x) && std::isnan(y)))
-            found[static_cast<std::size_t>(base)].emplace(i, static_cast<std::int64_t>(r));
+          if (x != y && !(std::isnan(x) && std::isnan(y))) found.emplace(i, static_cast<std::int64_t>(r));
         }
       }
       tensor.set(i, old);
@@ -149,28 +145,8 @@ inline std::vector<Pairs> influence(const ir::Graph& graph, const std::string& i
   return found;
 }
 
-/// The most results that an element is read for, or elements that a result reads.
-inline std::size_t most(const Pairs& pairs, bool results) {
-  std::map<std::int64_t, std::size_t> count;
-  std::size_t result = 0;
-  for (const auto& [operand, element] : pairs)
-    result = std::max(result, ++count[results ? operand : element]);
-  return result;
-}
-
-/// What the dims and the multiplicity promise holds of `pairs`, all of them, and of the pairs of each run.
-inline void check_promises(const analysis::ElementRelation& relation, const std::vector<Pairs>& runs) {
-  using analysis::Multiplicity;
-  for (const Pairs& run : runs) {
-    if (relation.multiplicity == Multiplicity::none) CHECK(run.empty());
-    if (relation.multiplicity == Multiplicity::one_to_one ||
-        relation.multiplicity == Multiplicity::one_to_many)
-      CHECK(most(run, false) <= 1);
-    if (relation.multiplicity == Multiplicity::one_to_one ||
-        relation.multiplicity == Multiplicity::many_to_one)
-      CHECK(most(run, true) <= 1);
-  }
-  const Pairs pairs = all_of(runs);
+/// What the dims promise holds of `pairs`, the elements that a result reads.
+inline void check_promises(const analysis::ElementRelation& relation, const Pairs& pairs) {
   std::set<int> operand_dims, result_dims;
   for (const analysis::AlignedDim& dim : relation.dims) {
     if (dim.operand >= 0) CHECK(operand_dims.insert(dim.operand).second);
@@ -179,8 +155,8 @@ inline void check_promises(const analysis::ElementRelation& relation, const std:
     if (dim.relation == analysis::DimMapping::general) continue;
     bool kept = true;
     for (const auto& [from, to] : pairs) {
-      std::vector<std::int64_t> at = coordinates(from, relation.operand),
-                                in = coordinates(to, relation.result);
+      std::vector<std::int64_t> at = coordinates(from, relation.map->operand),
+                                in = coordinates(to, relation.map->result);
       const std::int64_t a = dim.operand < 0 ? 0 : at[static_cast<std::size_t>(dim.operand)];
       const std::int64_t b = dim.result < 0 ? 0 : in[static_cast<std::size_t>(dim.result)];
       switch (dim.relation) {
@@ -190,13 +166,13 @@ inline void check_promises(const analysis::ElementRelation& relation, const std:
         case analysis::DimMapping::injective:
           for (std::int64_t other = 0; other < dim.result_extent.constant(); ++other) {
             in[static_cast<std::size_t>(dim.result)] = other;
-            kept = kept && pairs.count({from, position(in, relation.result)});
+            kept = kept && pairs.count({from, position(in, relation.map->result)});
           }
           break;
         case analysis::DimMapping::surjective:
           for (std::int64_t other = 0; other < dim.operand_extent.constant(); ++other) {
             at[static_cast<std::size_t>(dim.operand)] = other;
-            kept = kept && pairs.count({position(at, relation.operand), to});
+            kept = kept && pairs.count({position(at, relation.map->operand), to});
           }
           break;
         case analysis::DimMapping::general:
@@ -205,12 +181,8 @@ inline void check_promises(const analysis::ElementRelation& relation, const std:
     }
     CHECK(kept);
   }
-  if (relation.maps.empty()) {
-    CHECK(relation.dims.empty());
-  } else {
-    CHECK(operand_dims.size() == relation.operand.size());
-    CHECK(result_dims.size() == relation.result.size());
-  }
+  CHECK(operand_dims.size() == (relation.map ? relation.map->operand.size() : 0));
+  CHECK(result_dims.size() == (relation.map ? relation.map->result.size() : 0));
 }
 
 }  // namespace fuse::analysis_test
