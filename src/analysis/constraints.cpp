@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "analysis/facts.hpp"
 #include "ir/graph/infer.hpp"
@@ -14,8 +15,7 @@ namespace {
 struct ByForm {
   bool operator()(const DimRelation& a, const DimRelation& b) const {
     if (a.kind != b.kind) return a.kind < b.kind;
-    if (const int order = compare(a.left, b.left)) return order < 0;
-    return compare(a.right, b.right) < 0;
+    return std::pair(compare(a.left, b.left), compare(a.right, b.right)) < std::pair(0, 0);
   }
 };
 
@@ -23,7 +23,6 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   std::vector<bool> live(graph.nodes.size());
   for (const ir::Output& output : graph.outputs) live[output.node] = true;
   for (ir::NodeId id = static_cast<ir::NodeId>(graph.nodes.size()); id-- > 0;) {
-    if (std::holds_alternative<ir::NameAttr>(graph[id].attr)) live[id] = true;
     if (!live[id]) continue;
     for (const ir::NodeId operand : graph[id].operands) live[operand] = true;
   }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "analysis/facts_state.hpp"
 #include "ir/dims/disproof.hpp"
@@ -42,36 +44,31 @@ std::vector<Constraint> connected(std::span<const Constraint> constraints, std::
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     for (const std::string& name : names_of(constraints[i])) uses[name].push_back(i);
   }
-  std::vector<bool> taken(constraints.size());
+  std::set<std::size_t> taken = {to};
   std::vector<std::size_t> todo = {to};
-  taken[to] = true;
   while (!todo.empty()) {
     const std::size_t at = todo.back();
     todo.pop_back();
     for (const std::string& name : names_of(constraints[at])) {
-      for (const std::size_t other : uses[name]) {
-        if (!taken[other]) todo.push_back(other);
-        taken[other] = true;
+      for (const std::size_t other : std::exchange(uses[name], {})) {
+        if (taken.insert(other).second) todo.push_back(other);
       }
-      uses[name].clear();
     }
   }
   std::vector<Constraint> result;
-  for (std::size_t i = 0; i < constraints.size(); ++i) {
-    if (taken[i]) result.push_back(constraints[i]);
-  }
+  for (const std::size_t i : taken) result.push_back(constraints[i]);
   return result;
 }
 
 /// Leaves out what is not needed for the contradiction, in ever smaller parts.
 std::vector<Constraint> smallest_core(const std::vector<ir::Symbol>& symbols, std::vector<Constraint> core) {
-  for (std::size_t part = std::max<std::size_t>(core.size() / 2, 1);; part /= 2) {
-    for (std::size_t at = 0; at < core.size() && core.size() > 1;) {
-      std::vector<Constraint> fewer = core;
-      const std::size_t end = std::min(at + part, fewer.size());
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                  fewer.begin() + static_cast<std::ptrdiff_t>(end));
-      if (fewer.empty() || can_hold(symbols, fewer)) {
+  for (std::size_t part = core.size();; part /= 2) {
+    for (std::size_t at = 0; at < core.size();) {
+      const auto begin = core.begin() + static_cast<std::ptrdiff_t>(at);
+      std::vector<Constraint> fewer(core.begin(), begin);
+      fewer.insert(fewer.end(), begin + static_cast<std::ptrdiff_t>(std::min(part, core.size() - at)),
+                   core.end());
+      if (can_hold(symbols, fewer)) {
         at += part;
       } else {
         core = std::move(fewer);
@@ -138,7 +135,6 @@ Dim Facts::canonical(const Dim& dim) const {
 
 std::vector<Dim> Facts::canonical(std::span<const Dim> dims) const {
   std::vector<Dim> result;
-  result.reserve(dims.size());
   for (const Dim& dim : dims) result.push_back(canonical(dim));
   return result;
 }
@@ -148,9 +144,8 @@ bool Facts::equal(const Dim& a, const Dim& b) const {
   if (a.is_constant() && b.is_constant()) return false;
   if (canonical(a) == canonical(b)) return true;
   try {
-    const Dim form = difference(*state_, a, b);
-    if (form.is(0)) return true;
     if (!ir::can_be_equal(a, b)) return false;
+    const Dim form = difference(*state_, a, b);
     return state_->proves_nonnegative(form, proof_depth) &&
            state_->proves_nonnegative(Dim(0) - form, proof_depth);
   } catch (const Error&) {
@@ -162,13 +157,13 @@ bool Facts::equal_products(const std::vector<Dim>& a, const std::vector<Dim>& b)
   std::vector<Dim> left = canonical(a), right = canonical(b);
   if (products_match(left, right)) return true;
   // Equal extents cancel, also where they may be 0.
-  const std::size_t cancelled = std::erase_if(left, [&](const Dim& dim) {
+  std::erase_if(left, [&](const Dim& dim) {
     const auto found = std::find(right.begin(), right.end(), dim);
     if (found == right.end()) return false;
     right.erase(found);
     return true;
   });
-  return cancelled > 0 && products_match(left, right);
+  return products_match(left, right);
 }
 
 bool Facts::products_match(const std::vector<Dim>& a, const std::vector<Dim>& b) const {
@@ -260,7 +255,6 @@ std::vector<ir::Symbol> Facts::symbols() const {
 
 bool EqualExtents::operator()(const Dim& a, const Dim& b) {
   if (a == b) return true;
-  if (a.is_constant() && b.is_constant()) return false;
   if (!facts_) facts_ = facts_of(graph_);
   return facts_->equal(a, b);
 }

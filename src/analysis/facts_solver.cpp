@@ -26,7 +26,7 @@ class Solver {
   void run() {
     for (int round = 0; round < max_rounds; ++round) {
       changed_ = false;
-      forget_forms();
+      state_.forms = {};
       for (std::size_t i = 0; i < order_.size(); ++i) keep_range_of_replaced(Replaced(order_[i]));
       for (now_ = 0; now_ < constraints_.size(); ++now_) {
         try {
@@ -46,15 +46,6 @@ class Solver {
   };
 
   [[noreturn]] void conflict() const { throw Conflict{now_}; }
-
-  void forget_forms() {
-    state_.rules.clear();
-    state_.rules_of.clear();
-    state_.products.clear();
-    state_.products_of.clear();
-    state_.nonnegative.clear();
-    state_.nonnegative_of.clear();
-  }
 
   bool is_replaced(const Dim& dim) const {
     bool found = false;
@@ -97,10 +88,7 @@ class Solver {
     fact.high = high;
     // One value is left: from here on it stands for the symbol.
     const DimRange& declared = fact.declared.range;
-    if (low == high && declared.min != declared.max && !fact.replaced) {
-      fact.replaced = Dim(low);
-      order_.push_back({index, now_});
-    }
+    if (low == high && declared.min != declared.max && !fact.replaced) fact.replaced = Dim(low);
   }
 
   std::size_t index_of(const Atom& atom) const {
@@ -109,13 +97,13 @@ class Solver {
   }
 
   ProductFact& product(const std::vector<Atom>& factors) {
-    std::vector<std::size_t>& known = state_.products_of[first_key(factors)];
+    std::vector<std::size_t>& known = state_.forms.products_of[first_key(factors)];
     for (const std::size_t i : known) {
-      if (same(state_.products[i].factors, factors)) return state_.products[i];
+      if (same(state_.forms.products[i].factors, factors)) return state_.forms.products[i];
     }
-    known.push_back(state_.products.size());
-    state_.products.push_back({.factors = factors});
-    return state_.products.back();
+    known.push_back(state_.forms.products.size());
+    state_.forms.products.push_back({.factors = factors});
+    return state_.forms.products.back();
   }
 
   void narrow(const std::vector<Atom>& factors, Interval to) {
@@ -133,47 +121,25 @@ class Solver {
         if (j != i) others = multiply(others, state_.interval(factors[j]));
       }
       if (others.low < 1) continue;
-      Interval own;
-      if (to.high >= 0 && to.high < infinite) own.high = floor_divide(to.high, others.low);
       // Where `to.low` is not positive this is no bound of a symbol, which is never negative.
-      if (others.high < infinite) own.low = ceil_divide(to.low, others.high);
-      narrow(std::vector<Atom>{factors[i]}, own);
+      narrow(std::vector<Atom>{factors[i]},
+             {ceil_divide(to.low, others.high), floor_divide(to.high, others.low)});
     }
   }
 
   /// The form lies in `to`; so each of its terms lies in what the others leave.
   void propagate(const Dim& form, Interval to) {
-    if (!poly_of(form)) {
-      if (form.constant() < to.low || form.constant() > to.high) conflict();
-      return;
-    }
+    if (intersect(state_.interval(form), to).empty()) conflict();
+    if (!poly_of(form)) return;
     const std::vector<DimTerm>& terms = poly_of(form)->terms;
-    std::vector<Interval> values;
-    Interval finite{poly_of(form)->constant, poly_of(form)->constant};
-    std::size_t no_low = 0, no_high = 0;
-    for (const DimTerm& term : terms) {
-      const Interval value = values.emplace_back(state_.interval(term));
-      no_low += value.low <= -infinite;
-      no_high += value.high >= infinite;
-      if (value.low > -infinite) finite.low += value.low;
-      if (value.high < infinite) finite.high += value.high;
-    }
-    if ((no_low == 0 && finite.low > to.high) || (no_high == 0 && finite.high < to.low)) conflict();
+    std::vector<Interval> values, behind(terms.size() + 1, Interval{0, 0});
+    for (const DimTerm& term : terms) values.push_back(state_.interval(term));
+    for (std::size_t i = terms.size(); i-- > 0;) behind[i] = add(behind[i + 1], values[i]);
+    Interval before{poly_of(form)->constant, poly_of(form)->constant};
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      const bool low_alone = values[i].low <= -infinite, high_alone = values[i].high >= infinite;
-      Interval left;
-      if (to.low > -infinite && no_high == std::size_t{high_alone}) {
-        left.low = to.low - (finite.high - (high_alone ? 0 : values[i].high));
-      }
-      if (to.high < infinite && no_low == std::size_t{low_alone}) {
-        left.high = to.high - (finite.low - (low_alone ? 0 : values[i].low));
-      }
-      const std::int64_t c = terms[i].coefficient;
-      if (c < 0) left = {-left.high, -left.low};
-      const Wide by = c < 0 ? -Wide{c} : Wide{c};
-      if (left.low > -infinite) left.low = ceil_divide(left.low, by);
-      if (left.high < infinite) left.high = floor_divide(left.high, by);
-      narrow(terms[i].factors, left);
+      const Interval others = add(before, behind[i + 1]);
+      narrow(terms[i].factors, quotients(add(to, negate(others)), terms[i].coefficient));
+      before = add(before, values[i]);
     }
   }
 
@@ -184,11 +150,9 @@ class Solver {
     const Interval bounds{fact.low, fact.high};
     const std::int64_t factor = fact.factor;
     propagate(form, bounds);
-    if (poly_of(form) && (poly_of(form)->terms.size() > 1 || poly_of(form)->constant != 0)) {
-      add_nonnegative(Dim(clamp_to_int64(bounds.high)) - form);
-      add_nonnegative(form - Dim(clamp_to_int64(bounds.low)));
-    }
-    if (factor > 1) divides(factor, form);
+    add_ordered(form, Dim(clamp_to_int64(bounds.high)));
+    add_ordered(Dim(clamp_to_int64(bounds.low)), form);
+    divides(factor, form);
     narrow(replaced.symbol, state_.interval(form));
   }
 
@@ -214,28 +178,34 @@ class Solver {
   }
 
   void at_most(const Dim& left, const Dim& right) {
-    if (state_.interval(left).low > state_.interval(right).high) conflict();
     const Dim form = reduce(right - left);
     propagate(form, {0, infinite});
     if (state_.proves_nonnegative(Dim(-1) - form, 2)) conflict();
     add_nonnegative(form);
   }
 
+  void add_ordered(const Dim& low, const Dim& high) {
+    try {
+      add_nonnegative(high - low);
+    } catch (const Error&) {  // beyond 63 bits: the intervals say what is known
+    }
+  }
+
   void add_nonnegative(const Dim& form) {
     // A bound of one product is in its interval.
     if (!poly_of(form) || poly_of(form)->terms.size() == 1) return;
     for (const DimTerm& term : poly_of(form)->terms) {
-      std::vector<std::size_t>& known = state_.nonnegative_of[key(term.factors)];
-      if (known.empty() || known.back() != state_.nonnegative.size())
-        known.push_back(state_.nonnegative.size());
+      std::vector<std::size_t>& known = state_.forms.nonnegative_of[key(term.factors)];
+      if (known.empty() || known.back() != state_.forms.nonnegative.size())
+        known.push_back(state_.forms.nonnegative.size());
     }
-    state_.nonnegative.push_back(form);
+    state_.forms.nonnegative.push_back(form);
   }
 
   void divides(const Dim& by, const Dim& of) {
     propagate(by, {1, infinite});
     if (!by.is_constant()) {
-      add_remainder(reduce(of % by));
+      equal(of % by, 0);
       return;
     }
     const std::int64_t divisor = by.constant();
@@ -262,7 +232,7 @@ class Solver {
       }
     }
     // A multiple of what divides all its terms: a rest that does not vanish is a rule.
-    add_remainder(reduce(of % by));
+    equal(of % by, 0);
   }
 
   void set_factor(const Atom& symbol, std::int64_t factor) {
@@ -278,15 +248,6 @@ class Solver {
     changed_ = changed_ || both != fact.factor;
     fact.factor = static_cast<std::int64_t>(both);
     narrow(index, {});
-  }
-
-  /// The rest is 0.
-  void add_remainder(const Dim& rest) {
-    if (rest.is_constant()) {
-      if (!rest.is(0)) conflict();
-      return;
-    }
-    equal(rest, 0);
   }
 
   /// form / what divides every term and is not 0.
@@ -317,8 +278,6 @@ class Solver {
   }
 
   void equal(const Dim& left, const Dim& right) {
-    if (left == right) return;
-    if (intersect(state_.interval(left), state_.interval(right)).empty()) conflict();
     Dim form = reduce(left - right);
     if (is_replaced(form)) {  // after a long chain of replacements: the next round sees it flat
       changed_ = true;
@@ -330,20 +289,19 @@ class Solver {
     }
     std::int64_t common = 0;
     for (const DimTerm& term : poly_of(form)->terms) common = std::gcd(common, state_.factor(term));
-    if (common != 0 && poly_of(form)->constant % common != 0) conflict();
+    if (poly_of(form)->constant % common != 0) conflict();
     form = without_common_factors(std::move(form));
-    if (form.is_constant()) conflict();  // a product of what is not 0
     propagate(form, {0, 0});
     if (is_replaced(form)) return;  // by a constant, just now
     if (replace_symbol(form)) return;
     const bool lone = poly_of(form)->constant == 0 && poly_of(form)->terms.size() == 1;
     const Atom& first = poly_of(form)->terms[0].factors[0];
-    if (lone && first->kind == DimAtom::Kind::symbol && is_power(poly_of(form)->terms[0])) {
+    if (lone && is_power(poly_of(form)->terms[0])) {
       if (const std::size_t symbol = index_of(first); symbol < state_.symbols.size())
         return narrow(symbol, {0, 0});
     }
     if (lone && poly_of(form)->terms[0].factors.size() == 1 && first->kind == DimAtom::Kind::remainder &&
-        first->divisor.is_constant() && first->divisor.constant() > 1 && !in_remainder_) {
+        first->divisor.is_constant() && !in_remainder_) {
       in_remainder_ = true;
       divides(first->divisor, first->dividend);
       in_remainder_ = false;
@@ -372,12 +330,9 @@ class Solver {
       if (term.factors.size() != 1 || std::abs(term.coefficient) != 1) continue;
       const Atom& symbol = term.factors[0];
       const std::size_t index = index_of(symbol);
-      if (symbol->kind != DimAtom::Kind::symbol || uses[symbol->name] != 1 ||
-          index == state_.symbols.size()) {
-        continue;
-      }
+      if (uses[symbol->name] != 1 || index == state_.symbols.size()) continue;
       Dim others = form - dim_of(term);
-      if (term.coefficient > 0) others = Dim(0) - others;
+      if (term.coefficient == 1) others = Dim(0) - others;
       bool positive = !poly_of(others) || poly_of(others)->constant >= 0;
       if (poly_of(others)) {
         for (const DimTerm& other : poly_of(others)->terms) positive = positive && other.coefficient > 0;
@@ -412,8 +367,8 @@ class Solver {
       rule.lead.coefficient = -rule.lead.coefficient;
       rule.rest = Dim(0) - rule.rest;
     }
-    state_.rules_of[first_key(rule.lead.factors)].push_back(state_.rules.size());
-    state_.rules.push_back(std::move(rule));
+    state_.forms.rules_of[first_key(rule.lead.factors)].push_back(state_.forms.rules.size());
+    state_.forms.rules.push_back(std::move(rule));
   }
 
   Facts::State& state_;

@@ -13,13 +13,16 @@ namespace {
 // The most rewrites of one form; a form that needs more stays as it is, unproven.
 constexpr int max_rewrites = 256;
 constexpr std::size_t max_attempts = 16;  // inequalities tried at a level of a proof
-constexpr std::int64_t max_factor = std::int64_t{1} << 62;
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
-  // One of two factors still divides the product.
-  if (__builtin_mul_overflow(a, b, &result) || result > max_factor) return std::max(a, b);
-  return result;
+  return __builtin_mul_overflow(a, b, &result) ? std::max(a, b)
+                                               : result;  // one of them still divides the product
+}
+
+/// What divides a number: the number itself, or what 64 bits hold of it.
+std::int64_t factor_of(std::int64_t number) {
+  return number == INT64_MIN ? std::int64_t{1} << 62 : std::abs(number);
 }
 
 }  // namespace
@@ -30,7 +33,7 @@ const SymbolFact* Facts::State::find(const std::string& name) const {
 }
 
 bool Facts::State::touches(const Dim& dim) const {
-  bool found = !rules.empty() && poly_of(dim);
+  bool found = !forms.rules.empty() && poly_of(dim);
   for_each_symbol(dim, [&](const Atom& symbol) {
     if (found) return;
     const SymbolFact* fact = find(symbol->name);
@@ -47,22 +50,18 @@ Interval Facts::State::interval(const Atom& atom) const {
       return {fact->low, fact->high};
     }
     case DimAtom::Kind::index:
-      return {0, std::max<Wide>(interval(atom->extent).high - 1, 0)};
+      return {};  // of a map from elements to elements, of which facts say nothing
     case DimAtom::Kind::quotient: {
       const Interval a = interval(atom->dividend), b = interval(atom->divisor);
       if (b.low < 1) return {};
-      Interval result;
-      if (a.low > -infinite) result.low = std::min(floor_divide(a.low, b.low), floor_divide(a.low, b.high));
-      if (a.high < infinite)
-        result.high = std::max(floor_divide(a.high, b.low), floor_divide(a.high, b.high));
-      return result;
+      return {std::min(floor_divide(a.low, b.low), floor_divide(a.low, b.high)),
+              std::max(floor_divide(a.high, b.low), floor_divide(a.high, b.high))};
     }
     case DimAtom::Kind::remainder: {
       const Interval a = interval(atom->dividend), b = interval(atom->divisor);
       if (b.low < 1) return {};
-      if (a.low >= 0 && a.high < b.low) return a;
-      const Wide below = b.high >= infinite ? infinite : b.high - 1;
-      return {0, a.low >= 0 ? std::min(a.high, below) : below};
+      return {a.high < b.low ? std::max<Wide>(a.low, 0) : 0,
+              a.low >= 0 ? std::min(a.high, b.high - 1) : b.high - 1};
     }
   }
   return {};
@@ -72,13 +71,13 @@ Interval Facts::State::interval(const Atom& atom) const {
 /// that it leaves.
 template <class F>
 void Facts::State::each_product_in(const DimTerm& term, F&& f) const {
-  if (products.empty() || term.factors.size() < 2) return;
+  if (forms.products.empty()) return;
   std::vector<Atom> rest;
   for (const std::string& part : part_keys(term.factors)) {
-    const auto candidates = products_of.find(part);
-    if (candidates == products_of.end()) continue;
+    const auto candidates = forms.products_of.find(part);
+    if (candidates == forms.products_of.end()) continue;
     for (const std::size_t i : candidates->second) {
-      if (contains(term.factors, products[i].factors, rest)) f(products[i], rest);
+      if (contains(term.factors, forms.products[i].factors, rest)) f(forms.products[i], rest);
     }
   }
 }
@@ -112,7 +111,7 @@ std::int64_t Facts::State::factor(const Atom& atom) const {
     case DimAtom::Kind::quotient: {
       if (!atom->divisor.is_constant()) return 1;
       const std::int64_t by = atom->divisor.constant(), known = factor(atom->dividend);
-      return by > 0 && known % by == 0 ? known / by : 1;
+      return known % by == 0 ? known / by : 1;
     }
     case DimAtom::Kind::remainder:
       return std::gcd(factor(atom->dividend), factor(atom->divisor));
@@ -129,20 +128,19 @@ std::int64_t Facts::State::factor(const DimTerm& term) const {
     for (const Atom& other : rest) known = times(known, std::max<std::int64_t>(factor(other), 1));
     best = times(best / std::gcd(best, known), known);
   });
-  const std::int64_t coefficient = term.coefficient < 0 ? -(term.coefficient + 1) + 1 : term.coefficient;
-  return times(coefficient, best);
+  return times(factor_of(term.coefficient), best);
 }
 
 std::int64_t Facts::State::factor(const Dim& dim) const {
-  std::int64_t result = poly_of(dim) ? poly_of(dim)->constant : dim.constant();
-  if (!poly_of(dim)) return result == INT64_MIN ? max_factor : std::abs(result);
+  if (!poly_of(dim)) return factor_of(dim.constant());
+  std::int64_t result = poly_of(dim)->constant;
   for (const DimTerm& term : poly_of(dim)->terms) result = std::gcd(result, factor(term));
   return result;
 }
 
 /// The dividend without terms that a rule says are multiples of the divisor.
 Dim Facts::State::without_multiples(const Dim& dividend, const Dim& divisor) const {
-  if (divisor.is_constant() || !poly_of(dividend) || rules.empty()) return dividend;
+  if (!poly_of(dividend) || forms.rules.empty()) return dividend;
   Dim rest = dividend;
   for (const DimTerm& term : poly_of(dividend)->terms) {
     const bool multiple = std::any_of(term.factors.begin(), term.factors.end(), [&](const Atom& factor) {
@@ -176,26 +174,24 @@ Dim Facts::State::rewrite_atom(const Atom& atom) const {
 
 Dim Facts::State::rewrite(const Dim& dim) const {
   if (!poly_of(dim)) return dim;
-  std::vector<DimTerm> kept;
-  Dim changed = poly_of(dim)->constant;
+  // All terms are added up in one go: a concat of many dims has as many.
+  std::vector<DimTerm> terms;
+  Dim constant = poly_of(dim)->constant;
   for (const DimTerm& term : poly_of(dim)->terms) {
-    bool plain = true;  // all symbols stay: the usual case, which adds up in one go
-    DimTerm same_term{term.coefficient, {}};
-    for (const Atom& factor : term.factors) {
-      const SymbolFact* fact = factor->kind == DimAtom::Kind::symbol ? find(factor->name) : nullptr;
-      plain = plain && fact && !fact->replaced;
-      if (plain) same_term.factors.push_back(poly_of(fact->dim)->terms[0].factors[0]);
-    }
-    if (plain) {
-      kept.push_back(std::move(same_term));
-      continue;
-    }
     Dim product = term.coefficient;
     for (const Atom& factor : term.factors) product = product * rewrite_atom(factor);
-    changed = changed + product;
+    if (const DimPoly* poly = poly_of(product)) {
+      terms.insert(terms.end(), poly->terms.begin(), poly->terms.end());
+      product = poly->constant;
+    }
+    constant = constant + product;
   }
-  if (!kept.empty()) changed = changed + DimPoly::make(std::move(kept), 0);
-  return apply_rules(std::move(changed));
+  return apply_rules(DimPoly::make(std::move(terms), 0) + constant);
+}
+
+bool Facts::State::is_multiple(const Dim& dividend, const Dim& divisor) const {
+  if (divisor.is_constant()) return factor(dividend) % divisor.constant() == 0;
+  return apply_rules(dividend % divisor).is(0);
 }
 
 /// One step: an exact division in the term multiplied out, or a rule whose lead is part of it.
@@ -203,34 +199,21 @@ bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
   std::vector<Atom> rest;
   for (std::size_t i = 0; i < term.factors.size(); ++i) {
     const Atom& atom = term.factors[i];
-    if (atom->kind == DimAtom::Kind::quotient && atom->divisor.is_constant()) {
-      const std::int64_t by = atom->divisor.constant();
-      if (by > 1 && term.coefficient % by == 0 && factor(atom->dividend) % by == 0) {
-        DimTerm others{term.coefficient / by, term.factors};
-        others.factors.erase(others.factors.begin() + static_cast<std::ptrdiff_t>(i));
-        out = dim_of(std::move(others)) * atom->dividend;
-        return true;
-      }
-    }
-    if (atom->kind == DimAtom::Kind::quotient && !atom->divisor.is_constant() && !rules.empty()) {
-      const DimPoly& by = *poly_of(atom->divisor);
-      if (by.constant == 0 && by.terms.size() == 1 && term.coefficient % by.terms[0].coefficient == 0) {
-        std::vector<Atom> others = term.factors;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-        if (contains(others, by.terms[0].factors, rest) &&
-            apply_rules(atom->dividend % atom->divisor).is(0)) {
-          out = dim_of(DimTerm{term.coefficient / by.terms[0].coefficient, rest}) * atom->dividend;
-          return true;
-        }
-      }
-    }
+    if (atom->kind != DimAtom::Kind::quotient) continue;
+    const std::optional<DimTerm> by = as_term(atom->divisor);
+    std::vector<Atom> others = term.factors;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!by || term.coefficient % by->coefficient != 0 || !contains(others, by->factors, rest)) continue;
+    if (!is_multiple(atom->dividend, atom->divisor)) continue;
+    out = dim_of(DimTerm{term.coefficient / by->coefficient, rest}) * atom->dividend;
+    return true;
   }
-  if (rules.empty()) return false;
+  if (forms.rules.empty()) return false;
   for (const std::string& part : part_keys(term.factors)) {
-    const auto candidates = rules_of.find(part);
-    if (candidates == rules_of.end()) continue;
+    const auto candidates = forms.rules_of.find(part);
+    if (candidates == forms.rules_of.end()) continue;
     for (const std::size_t r : candidates->second) {
-      const Rule& rule = rules[r];
+      const Rule& rule = forms.rules[r];
       if (term.coefficient % rule.lead.coefficient != 0 || !contains(term.factors, rule.lead.factors, rest)) {
         continue;
       }
@@ -243,15 +226,12 @@ bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
 
 Dim Facts::State::apply_rules(Dim dim) const {
   for (int round = 0; round < max_rewrites && poly_of(dim); ++round) {
-    bool changed = false;
-    for (const DimTerm& term : poly_of(dim)->terms) {
-      Dim by;
-      if (!rewrite_term(term, by)) continue;
-      dim = dim - dim_of(term) + by;
-      changed = true;
-      break;
-    }
-    if (!changed) break;
+    const std::vector<DimTerm>& terms = poly_of(dim)->terms;
+    Dim by;
+    const auto term =
+        std::find_if(terms.begin(), terms.end(), [&](const DimTerm& t) { return rewrite_term(t, by); });
+    if (term == terms.end()) break;
+    dim = dim - dim_of(*term) + by;
   }
   return dim;
 }
@@ -265,19 +245,19 @@ Dim Facts::State::narrow(const Dim& dim) const {
 
 bool Facts::State::proves_nonnegative(const Dim& form, int depth) const {
   if (interval(form).low >= 0 || proven_le(0, narrow(form))) return true;
-  if (depth == 0 || !poly_of(form) || nonnegative.empty()) return false;
+  if (depth == 0 || !poly_of(form)) return false;
   std::size_t attempts = 0;
   for (const DimTerm& term : poly_of(form)->terms) {
-    const auto candidates = nonnegative_of.find(key(term.factors));
-    if (candidates == nonnegative_of.end()) continue;
+    const auto candidates = forms.nonnegative_of.find(key(term.factors));
+    if (candidates == forms.nonnegative_of.end()) continue;
     for (const std::size_t i : candidates->second) {
-      for (const DimTerm& known : poly_of(nonnegative[i])->terms) {
-        if (!same(known.factors, term.factors) || (known.coefficient < 0) != (term.coefficient < 0)) continue;
+      for (const DimTerm& known : poly_of(forms.nonnegative[i])->terms) {
+        if (!same(known.factors, term.factors) || (known.coefficient ^ term.coefficient) < 0) continue;
         if (++attempts > max_attempts) return false;
         // form = rest + count * known, and known >= 0.
         const std::int64_t count = std::max<std::int64_t>(term.coefficient / known.coefficient, 1);
         try {
-          if (proves_nonnegative(form - nonnegative[i] * count, depth - 1)) return true;
+          if (proves_nonnegative(form - forms.nonnegative[i] * count, depth - 1)) return true;
         } catch (const Error&) {  // beyond 63 bits: this one proves nothing
         }
       }

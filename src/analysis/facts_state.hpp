@@ -35,16 +35,20 @@ struct Rule {
   Dim rest{};
 };
 
-struct Facts::State {
-  std::vector<SymbolFact> symbols{};  ///< in order of declaration
-  std::unordered_map<std::string, std::size_t> by_name{};
-  // Rules and products by first_key, inequalities by the keys of their terms.
+/// What is known of forms. Rules and products stand by first_key, inequalities by the keys of their terms.
+struct KnownForms {
   std::vector<Rule> rules{};
   std::unordered_map<std::string, std::vector<std::size_t>> rules_of{};
   std::vector<ProductFact> products{};
   std::unordered_map<std::string, std::vector<std::size_t>> products_of{};
   std::vector<Dim> nonnegative{};
   std::unordered_map<std::string, std::vector<std::size_t>> nonnegative_of{};
+};
+
+struct Facts::State {
+  std::vector<SymbolFact> symbols{};  ///< in order of declaration
+  std::unordered_map<std::string, std::size_t> by_name{};
+  KnownForms forms{};
 
   const SymbolFact* find(const std::string& name) const;
 
@@ -69,6 +73,7 @@ struct Facts::State {
   Dim rewrite_atom(const Atom&) const;
   Dim without_multiples(const Dim& dividend, const Dim& divisor) const;
   Dim apply_rules(Dim) const;
+  bool is_multiple(const Dim& dividend, const Dim& divisor) const;
   bool rewrite_term(const DimTerm&, Dim& out) const;
 };
 

@@ -172,7 +172,7 @@ MergeGraph::Step MergeGraph::step(Side& side, const Side& other) {
   if (set == side.goal) return side.current != side.start || side.count_direct ? Step::met : Step::more;
   if (side.direction == forward ? !order_.before(set, side.goal) : !order_.before(side.goal, set))
     return Step::more;
-  std::uint32_t& mark = mark_[side.direction][set];
+  std::uint64_t& mark = mark_[side.direction][set];
   if (mark == epoch_) return Step::more;
   mark = epoch_;
   if (mark_[other.direction][set] == epoch_ || proven(side, node)) return Step::met;
@@ -182,17 +182,13 @@ MergeGraph::Step MergeGraph::step(Side& side, const Side& other) {
 }
 
 bool MergeGraph::search(NodeId first, NodeId second, bool count_direct) {
-  if (++epoch_ == 0) {  // marks of four thousand million searches ago
-    for (auto& marks : mark_) std::fill(marks.begin(), marks.end(), 0);
-    epoch_ = 1;
-  }
+  ++epoch_;
   Side sides[2] = {{.direction = forward, .start = first, .goal = second, .count_direct = count_direct},
                    {.direction = backward, .start = second, .goal = first, .count_direct = count_direct}};
   for (Side& side : sides) {
     start_scan(side, side.start);
     take_samples(side);
   }
-  proof_.valid = false;
   for (bool turn = false;; turn = !turn) {
     switch (step(sides[turn], sides[!turn])) {
       case Step::more:
@@ -200,7 +196,7 @@ bool MergeGraph::search(NodeId first, NodeId second, bool count_direct) {
       case Step::met:
         return true;
       case Step::exhausted:
-        proof_ = {first, second, sides[turn].direction, std::move(sides[turn].found), true};
+        proof_ = {first, second, sides[turn].direction, std::move(sides[turn].found)};
         return false;
     }
   }
@@ -210,18 +206,11 @@ bool MergeGraph::would_cycle(NodeId a, NodeId b) {
   NodeId first = set_of_[a], second = set_of_[b];
   if (first == second) return false;
   if (order_.before(second, first)) std::swap(first, second);
-  if (proof_.valid && proof_.first == first && proof_.second == second) return false;
+  if (proof_.first == first && proof_.second == second) return false;
   return search(first, second, false);
 }
 
-bool MergeGraph::reaches(NodeId a, NodeId b) {
-  const NodeId from = set_of_[a], to = set_of_[b];
-  if (from == to || order_.before(to, from)) return false;
-  const bool met = search(from, to, true);
-  proof_.valid =
-      false;  // it counted the direct edge: what it says holds, but need not be complete for a merge
-  return met;
-}
+bool MergeGraph::reaches(NodeId a, NodeId b) { return search(set_of_[a], set_of_[b], true); }
 
 NodeId MergeGraph::merge(NodeId a, NodeId b) {
   if (same(a, b)) return set_of_[a];
@@ -231,7 +220,6 @@ NodeId MergeGraph::merge(NodeId a, NodeId b) {
                  .message = "the sets of %" + std::to_string(a) + " and %" + std::to_string(b) +
                             " would form a cycle"});
   }
-  proof_.valid = false;
   // What the searched side found moves across the other set, keeping its order; both can then stand
   // there.
   std::vector<NodeId>& found = proof_.found;
@@ -249,11 +237,8 @@ NodeId MergeGraph::merge(NodeId a, NodeId b) {
   }
   NodeId into = proof_.first, from = proof_.second;
   if (members_[into].size() < members_[from].size()) std::swap(into, from);
-  if (into == position) {
-    order_.remove(from);
-  } else {
-    order_.replace(position, into);
-  }
+  if (into != position) order_.replace(position, into);
+  proof_ = {};
   for (const NodeId node : members_[from]) set_of_[node] = into;
   const auto append = [](std::vector<NodeId>& to, std::vector<NodeId>& what) {
     if (to.size() < what.size()) to.swap(what);

@@ -69,18 +69,17 @@ class MergeGraph {
     std::array<NodeId, 4> samples{};  ///< nodes next to the goal, on a path to it
     std::size_t sample_count = 0;
   };
-  /// The last search that found nothing: what a merge of the two needs.
+  /// The last search that found nothing since sets were merged: what a merge of the two needs.
   struct Proof {
     NodeId first = 0, second = 0;  ///< in order
     Direction exhausted = forward;
     std::vector<NodeId> found{};
-    bool valid = false;
   };
 
   void build(std::size_t size);
   void number_forests();
   std::vector<NodeId> neighbours(Direction, NodeId set) const;
-  /// Searches from first to second, which stands after it. True when they meet.
+  /// Searches from first to second. True when they meet, which they cannot where second stands before.
   bool search(NodeId first, NodeId second, bool count_direct);
   Step step(Side& side, const Side& other);
   void start_scan(Side& side, NodeId set);
@@ -98,10 +97,9 @@ class MergeGraph {
   /// Preorder intervals of a spanning forest along consumers and of one along operands.
   std::array<std::vector<std::pair<NodeId, NodeId>>, 2> interval_;
 
-  std::array<std::vector<std::uint32_t>, 2> mark_;  ///< the search that found it, by direction
+  std::array<std::vector<std::uint64_t>, 2> mark_;  ///< the search that found it, by direction
   std::vector<std::uint64_t> scanned_;              ///< the list in which it was seen last
-  std::uint32_t epoch_ = 0;
-  std::uint64_t scan_ = 0, visited_ = 0;
+  std::uint64_t epoch_ = 0, scan_ = 0, visited_ = 0;
   Proof proof_;
 };
 

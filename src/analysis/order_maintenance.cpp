@@ -72,6 +72,7 @@ void MaintainedOrder::spread(Element around) {
     std::uint64_t label = low;
     for (Element at = first;; at = next_[at], label += gap) {
       label_[at] = label;
+      ++relabelled_;
       if (at == last) return;
     }
   }

@@ -22,6 +22,8 @@ class MaintainedOrder {
   void remove(Element element);
   /// `element`, wherever it is, takes the position of `old`, which leaves the list.
   void replace(Element old, Element element);
+  /// How many labels were spread since the list was made: what moves cost beyond their own step.
+  std::size_t relabelled() const { return relabelled_; }
 
  private:
   void insert_after(Element element, Element position);
@@ -30,6 +32,7 @@ class MaintainedOrder {
   // The element numbered `size` is the head of the list, which is a ring.
   std::vector<std::uint64_t> label_;
   std::vector<Element> next_, previous_;
+  std::size_t relabelled_ = 0;
 };
 
 }  // namespace fuse::analysis

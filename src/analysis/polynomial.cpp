@@ -13,9 +13,11 @@ Wide saturate(Wide value) { return std::clamp(value, -infinite, infinite); }
 
 Wide saturated_product(Wide a, Wide b) {
   Wide result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) return (a < 0) == (b < 0) ? infinite : -infinite;
+  if (__builtin_mul_overflow(a, b, &result)) return (a ^ b) < 0 ? -infinite : infinite;
   return saturate(result);
 }
+
+bool is_infinite(Wide value) { return value <= -infinite || value >= infinite; }
 
 }  // namespace
 
@@ -30,10 +32,18 @@ Interval multiply(Interval a, Interval b) {
   return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
 }
 
+Interval negate(Interval a) { return {-a.high, -a.low}; }
+
 Interval intersect(Interval a, Interval b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
 
-Wide floor_divide(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-Wide ceil_divide(Wide a, Wide b) { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }
+Wide floor_divide(Wide a, Wide b) { return is_infinite(a) ? a : a / b - (a % b < 0); }
+
+Wide ceil_divide(Wide a, Wide b) { return -floor_divide(-a, b); }
+
+Interval quotients(Interval of, Wide by) {
+  if (by < 1) return quotients(negate(of), -by);
+  return {ceil_divide(of.low, by), floor_divide(of.high, by)};
+}
 
 std::int64_t clamp_to_int64(Wide value) {
   using Limits = std::numeric_limits<std::int64_t>;
@@ -41,11 +51,7 @@ std::int64_t clamp_to_int64(Wide value) {
 }
 
 bool same(const Atom& a, const Atom& b) {
-  if (a == b) return true;
-  if (a->kind != b->kind) return false;
-  if (a->kind == DimAtom::Kind::symbol) return a->name == b->name;
-  if (a->kind == DimAtom::Kind::index) return a->name == b->name && a->extent == b->extent;
-  return a->dividend == b->dividend && a->divisor == b->divisor;
+  return a->kind == b->kind && a->name == b->name && a->dividend == b->dividend && a->divisor == b->divisor;
 }
 
 bool same(const std::vector<Atom>& a, const std::vector<Atom>& b) {
@@ -65,9 +71,7 @@ bool contains(const std::vector<Atom>& factors, const std::vector<Atom>& part, s
   return true;
 }
 
-std::string key(const Atom& atom) {
-  return atom->kind == DimAtom::Kind::symbol ? atom->name : DimPoly::of(atom).to_string();
-}
+std::string key(const Atom& atom) { return DimPoly::of(atom).to_string(); }
 
 std::string key(const std::vector<Atom>& factors) {
   std::string text;
@@ -79,15 +83,15 @@ std::string first_key(const std::vector<Atom>& factors) {
   return factors.size() == 1 ? key(factors[0]) : key(factors[0]) + " * " + key(factors[1]);
 }
 
-std::vector<std::string> part_keys(const std::vector<Atom>& factors) {
-  std::vector<std::string> single, result;
-  for (const Atom& factor : factors) single.push_back(key(factor));
-  for (std::size_t i = 0; i < single.size(); ++i) {
-    for (std::size_t j = i + 1; j < single.size(); ++j) result.push_back(single[i] + " * " + single[j]);
+std::set<std::string> part_keys(const std::vector<Atom>& factors) {
+  std::vector<std::string> before;
+  std::set<std::string> result;
+  for (const Atom& factor : factors) {
+    const std::string own = key(factor);
+    for (const std::string& other : before) result.insert(other + " * " + own);
+    result.insert(own);
+    before.push_back(own);
   }
-  result.insert(result.end(), single.begin(), single.end());
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }
 
@@ -96,6 +100,12 @@ Dim dim_of(DimTerm term) {
   std::vector<DimTerm> terms;
   terms.push_back(std::move(term));
   return DimPoly::make(std::move(terms), 0);
+}
+
+std::optional<DimTerm> as_term(const Dim& dim) {
+  if (dim.is_constant()) return DimTerm{dim.constant(), {}};
+  const DimPoly& poly = *poly_of(dim);
+  return poly.constant == 0 && poly.terms.size() == 1 ? std::optional(poly.terms[0]) : std::nullopt;
 }
 
 Dim dim_of(const std::vector<Atom>& factors) { return dim_of(DimTerm{1, factors}); }
@@ -120,8 +130,6 @@ void for_each_symbol(const Dim& dim, const std::function<void(const Atom&)>& use
     for (const Atom& factor : term.factors) {
       if (factor->kind == DimAtom::Kind::symbol) {
         use(factor);
-      } else if (factor->kind == DimAtom::Kind::index) {
-        for_each_symbol(factor->extent, use);
       } else {
         for_each_symbol(factor->dividend, use);
         for_each_symbol(factor->divisor, use);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,9 +29,13 @@ struct Interval {
 };
 Interval add(Interval a, Interval b);
 Interval multiply(Interval a, Interval b);
+Interval negate(Interval a);
 Interval intersect(Interval a, Interval b);
+/// Rounded down and up, by 1 or more; what is infinite stays so.
 Wide floor_divide(Wide a, Wide b);
 Wide ceil_divide(Wide a, Wide b);
+/// The integers whose products with `by`, which is not 0, lie in the interval.
+Interval quotients(Interval of, Wide by);
 std::int64_t clamp_to_int64(Wide);
 
 bool same(const Atom& a, const Atom& b);
@@ -42,10 +48,12 @@ std::string key(const Atom& atom);
 std::string key(const std::vector<Atom>& factors);
 /// The keys, of single factors and of pairs, under which a product may stand that is a part of these factors.
 /// Tables have a product under its first two factors, since many share a first one (a batch).
-std::vector<std::string> part_keys(const std::vector<Atom>& factors);
+std::set<std::string> part_keys(const std::vector<Atom>& factors);
 std::string first_key(const std::vector<Atom>& factors);
 
 Dim dim_of(DimTerm term);
+/// A form of one term; a number is one without factors.
+std::optional<DimTerm> as_term(const Dim&);
 Dim dim_of(const std::vector<Atom>& factors);
 /// Terms and factors, those inside divisions too; stops above `budget`.
 std::size_t size(const Dim& dim, std::size_t budget);

@@ -55,6 +55,12 @@ TEST_CASE("assumptions that contradict each other are named with their lines", "
             .starts_with("contradiction: m.cpp:2"));
 }
 
+TEST_CASE("a product between two neighbouring numbers contradicts", "[facts][contradiction]") {
+  CHECK(contradiction("A in [0, 100], B in [0, 100], S in [3, 3]", "S = 2 * A * B at m.cpp:1")
+            .starts_with("contradiction: m.cpp:1: these cannot hold together: S = 2 * A * B (m.cpp:1)"));
+  CHECK(contradiction("A in [0, 100], B in [0, 100], S in [3, 4]", "S = 2 * A * B at m.cpp:1") == "no error");
+}
+
 TEST_CASE("products above 2^63 contradict bounded dims", "[facts][contradiction]") {
   const std::string big = "[2147483647, 2147483647]";
   CHECK(contradiction("S in [0, 2147483647], A in " + big + ", B in " + big + ", C in " + big,

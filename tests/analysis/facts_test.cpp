@@ -65,6 +65,9 @@ TEST_CASE("equalities reach over several symbols, whatever their order", "[facts
     CHECK(facts.equal(dims.front(), dims.back()));
     CHECK(facts.canonical(dims.front()) == facts.canonical(dims[150]));
     CHECK(facts.range(dims.front()) == Range{0, 1000 - (count - 1)});
+    g.assume(equal(dims[backwards ? count - 1 : 0], 7));  // behind a chain of 299 replacements
+    CHECK(facts_of(g).canonical(dims.front()).is(7));
+    CHECK(facts_of(g).canonical(dims.back()).is(7));
   }
 }
 
@@ -192,6 +195,68 @@ TEST_CASE("a divisor may be a symbol", "[facts]") {
   CHECK_FALSE(facts.divisible(H, S));
 }
 
+TEST_CASE("an exact quotient times its divisor is the dividend, and times less is not", "[facts]") {
+  Graph g;
+  const DimRange range{.min = 1, .max = 100};
+  const Dim S = g.dim("S", range), H = g.dim("H", range), T = g.dim("T", range), R = g.dim("R", range);
+  g.assume(divisible(S, 2 * H));
+  g.assume(divisible(T, H + 1));
+  g.assume(divisible(R, H + S));
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(S / (2 * H) * (2 * H), S));
+  CHECK(facts.equal(S / (2 * H) * (4 * H), 2 * S));
+  CHECK_FALSE(facts.equal(S / (2 * H) * H, S));
+  CHECK_FALSE(facts.equal(S / (2 * H) * H, 0));
+  CHECK_FALSE(facts.equal(T / (H + 1) * H, T));
+  CHECK_FALSE(facts.equal(R / (H + S) * H, R));
+}
+
+TEST_CASE("a product with a remainder that is 0 says nothing of the remainder", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B");
+  g.assume(equal(A % 4 * B, 0));
+  CHECK_FALSE(facts_of(g).divisible(A, 4));
+  CHECK(facts_of(g).equal(A % 4 * B, 0));
+}
+
+TEST_CASE("a relation of divisors holds only where the divisor is 1 or more", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A", {.min = 0, .max = 9}), B = g.dim("B", {.min = 1, .max = 9});
+  const Facts facts = facts_of(g);
+  CHECK_FALSE(facts.holds(divisible(2 * A, A)));
+  CHECK(facts.holds(divisible(2 * B, B)));
+  CHECK_FALSE(facts.holds(divisible(B, 2 * B)));
+}
+
+TEST_CASE("a remainder lies below its divisor, and is the dividend where that is smaller", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A", {.min = 3, .max = 7}), B = g.dim("B", {.min = 8, .max = 20}),
+            Z = g.dim("Z", {.min = 0, .max = 20});
+  const Facts facts = facts_of(g);
+  CHECK(facts.range(A % B) == Range{3, 7});
+  CHECK(facts.range(A % 7) == Range{0, 6});
+  CHECK(facts.range(Z % 30) == Range{0, 20});
+  CHECK(facts.range(Z % B) == Range{0, 19});
+  CHECK(facts.range((A - 5) % B) == Range{0, 19});
+}
+
+TEST_CASE("every term of a form is rewritten", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C"), D = g.dim("D"), E = g.dim("E");
+  g.assume(equal(A * B, C * D));
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(A * B + A * B * E, C * D + C * D * E));
+}
+
+TEST_CASE("a dim that another replaces hands its hint on", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A", {.min = 1, .max = 100}), B = g.dim("B", {.min = 1, .max = 100, .hint = 32});
+  g.assume(equal(A, B));
+  const Facts facts = facts_of(g);
+  CHECK(facts.symbols()[0].range.hint == 32);
+  CHECK(facts.canonical(A).hint() == 32);
+}
+
 TEST_CASE("bounds of products and sums bound what they are made of", "[facts]") {
   Graph g;
   const Dim B = g.dim("B", {.min = 2, .max = 1 << 20}), T = g.dim("T", {.min = 4, .max = 1 << 20}),
@@ -229,6 +294,32 @@ TEST_CASE("inequalities between symbols combine", "[facts]") {
   both.assume(at_most(X, Y));
   both.assume(at_most(Y, X));
   CHECK(facts_of(both).equal(X, Y));
+}
+
+TEST_CASE("a proof tries sixteen of the bounds of a term", "[facts]") {
+  for (const int useless : {15, 16}) {
+    INFO(useless << " bounds that do not help");
+    Graph g;
+    const Dim M = g.dim("M"), N = g.dim("N");
+    for (int i = 0; i < useless; ++i) g.assume(at_most(g.dim("A" + std::to_string(i)), M));
+    g.assume(at_most(N, M));
+    CHECK(facts_of(g).le(N, M) == (useless < 16));
+  }
+}
+
+TEST_CASE("a dim is known to be a sum of many", "[facts]") {
+  for (const int count : {62, 70}) {  // 64 terms and factors replace a dim, more are a rule
+    Graph g;
+    const Dim S = g.dim("S", {.min = 0, .max = 1000});
+    Dim sum = 0;
+    for (int i = 0; i < count; ++i) sum = sum + 2 * g.dim("A" + std::to_string(i), {.min = 1, .max = 100});
+    g.assume(equal(S, sum));
+    const Facts facts = facts_of(g);
+    INFO(count << " dims: " << facts.canonical(S).to_string());
+    CHECK(facts.equal(S, sum));
+    CHECK(facts.range(S).min == 2 * count);
+    CHECK((facts.canonical(S) == facts.canonical(sum)));
+  }
 }
 
 TEST_CASE("an equality narrows the ranges on both sides", "[facts]") {
@@ -271,6 +362,17 @@ TEST_CASE("a dead op's needs are no facts", "[facts]") {
   g.output("y", a * 2);
   CHECK_FALSE(facts_of(g).equal(A, B));
   CHECK(analysis::guards_of(ir_of(g)).empty());
+}
+
+TEST_CASE("dims without a bound are related by sums", "[facts]") {
+  Graph g;
+  const DimRange range{.min = 0, .max = std::numeric_limits<std::int64_t>::max()};
+  const Dim A = g.dim("A", range), B = g.dim("B", range), C = g.dim("C", range), S = g.dim("S", range);
+  g.assume(equal(S + B + 5, A + C));
+  g.assume(at_most(S, 9));  // another round, in which S is replaced
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(S + B + 5, A + C));
+  CHECK(facts.le(S, 9));
 }
 
 TEST_CASE("expressions beyond 63 bits prove nothing and break nothing", "[facts]") {
