@@ -145,7 +145,7 @@ class Sinker {
   /// where it repeats a part of what are dims together there.
   std::optional<Repeat> repeat_in(NodeId id, const Dims& wanted) {
     const Node& node = result_[id];
-    if (node.operands.empty() && std::holds_alternative<ConstantAttr>(node.attr)) return Repeat{};
+    if (std::holds_alternative<ConstantAttr>(node.attr)) return Repeat{};
     if (info(node.op).relation != Relation::broadcast) return std::nullopt;
     const std::optional<std::vector<Match>> matches = match(node.type.dims, wanted);
     if (!matches) return std::nullopt;
@@ -257,10 +257,9 @@ class Sinker {
     while (i < from.size() || k < to.size()) {
       Match each{i, i, k, k};
       Dim mine = 1, theirs = 1;
-      // The side with fewer elements goes on; where nobody knows which, each in turn.
+      // The side with fewer elements goes on; where nobody knows which, the other one.
       do {
-        const bool less = is_less(mine, theirs) || (mine == theirs && i < from.size());
-        if ((less || k == to.size()) && i < from.size()) {
+        if ((k == to.size() || is_at_most(mine, theirs)) && i < from.size()) {
           mine = mine * from[i++];
         } else if (k < to.size()) {
           theirs = theirs * to[k++];
@@ -276,10 +275,7 @@ class Sinker {
     return matches;
   }
 
-  static bool is_less(const Dim& a, const Dim& b) {
-    if (a == b || (a % b).is(0)) return false;
-    return (b % a).is(0) || a.max() < b.max();
-  }
+  static bool is_at_most(const Dim& a, const Dim& b) { return (b % a).is(0) || a.max() < b.max(); }
 
   const Graph& graph_;
   Graph result_;
