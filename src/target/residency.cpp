@@ -4,21 +4,22 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/divide_up.hpp"
+
 namespace fuse::schedule {
 namespace {
 
 constexpr std::int64_t register_unit = 256;   // a warp's registers are a multiple of it
 constexpr std::int64_t most_registers = 255;  // per thread
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
+std::int64_t round_up(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
 
 std::int64_t registers_of_warp(const Residency& launch, std::int64_t warps, const Target& target) {
   const auto granted = [&](std::int64_t of_thread) {
     return round_up(of_thread * target.warp_size, register_unit);
   };
   if (launch.registers != Residency::unknown) return granted(launch.registers);
-  const std::int64_t of_subpartition = ceil_div(warps * launch.blocks_per_sm, subpartitions_per_sm);
+  const std::int64_t of_subpartition = divide_up(warps * launch.blocks_per_sm, subpartitions_per_sm);
   const std::int64_t allowed = subpartition_of(target).registers / of_subpartition;
   return std::min(granted(most_registers), allowed / register_unit * register_unit);
 }
@@ -35,7 +36,7 @@ std::int64_t SubPartition::warps_of(std::int64_t registers_each) const {
 }
 
 Share share_of_block(const Residency& launch, const Target& target) {
-  const std::int64_t warps = std::max<std::int64_t>(1, ceil_div(launch.threads, target.warp_size));
+  const std::int64_t warps = std::max<std::int64_t>(1, divide_up(launch.threads, target.warp_size));
   return {.warps = static_cast<int>(warps),
           .registers = registers_of_warp(launch, warps, target),
           .shared = round_up(launch.shared_bytes + target.shared_reserved, target.shared_unit)};
@@ -66,12 +67,12 @@ std::int64_t taken(Residency one, const Residency& other, const Target& target) 
   one.counted = Residency::unknown;  // the device's count says nothing about `other`
   const std::int64_t slots = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
-  const std::int64_t warps = ceil_div(slots * mine.warps, subpartitions_per_sm);  // per subpartition
+  const std::int64_t warps = divide_up(slots * mine.warps, subpartitions_per_sm);  // per subpartition
   const std::int64_t registers = std::max<std::int64_t>(1, subpartition_of(target).registers / warps);
   const std::int64_t by_warps =
-      theirs.warps * std::max<std::int64_t>(1, ceil_div(theirs.registers, registers));
-  const std::int64_t by_block = std::max(ceil_div(by_warps, warps * subpartitions_per_sm / slots),
-                                         ceil_div(theirs.shared, target.shared_per_sm / slots));
+      theirs.warps * std::max<std::int64_t>(1, divide_up(theirs.registers, registers));
+  const std::int64_t by_block = std::max(divide_up(by_warps, warps * subpartitions_per_sm / slots),
+                                         divide_up(theirs.shared, target.shared_per_sm / slots));
   std::int64_t total = 0;
   return __builtin_mul_overflow(other.blocks, by_block, &total) ? all_slots : total;
 }

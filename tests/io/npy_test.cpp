@@ -101,16 +101,19 @@ TEST_CASE("npy versions 2 and 3 have a longer length", "[io][npy]") {
 }
 
 TEST_CASE("Fortran order is transposed on reading", "[io][npy]") {
-  for (const DType type : all_dtypes) {
-    const std::vector<std::int64_t> shape = {2, 3, 4};
+  const std::vector<std::vector<std::int64_t>> shapes = {{2, 3, 4}, {3, 4}, {4}, {0, 4}};
+  for (std::size_t at = 0; at < shapes.size() * std::size(all_dtypes); ++at) {
+    const DType type = all_dtypes[at / shapes.size()];
+    const std::vector<std::int64_t>& shape = shapes[at % shapes.size()];
     const HostTensor expected = ramp(type, shape);
-    const std::size_t size = size_of(type);
+    const std::size_t size = size_of(type), rank = shape.size();
+    const std::int64_t is = rank > 2 ? 2 : 1, js = rank > 1 ? shape[rank - 2] : 1, ks = shape[rank - 1];
     std::string data;
-    for (std::int64_t k = 0; k < 4; ++k) {
-      for (std::int64_t j = 0; j < 3; ++j) {
-        for (std::int64_t i = 0; i < 2; ++i) {
+    for (std::int64_t k = 0; k < ks; ++k) {
+      for (std::int64_t j = 0; j < js; ++j) {
+        for (std::int64_t i = 0; i < is; ++i) {
           const std::byte* element =
-              expected.data.data() + static_cast<std::size_t>(i * 12 + j * 4 + k) * size;
+              expected.data.data() + static_cast<std::size_t>((i * js + j) * ks + k) * size;
           data.append(reinterpret_cast<const char*>(element), size);
         }
       }

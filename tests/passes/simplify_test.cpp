@@ -54,6 +54,8 @@ TEST_CASE("simplify applies rules to what rules make", "[passes]") {
   CHECK(ops_of(((i + 1) + 2) + 3, g) == "add");
   CHECK(ops_of(((i + 1) - i) * 2 + i - i, g).empty());  // the constant 2
   CHECK(ops_of(select(!!(x < y), -x, -x), g) == "neg");
+  CHECK(ops_of(!(x == y), g) == "ne");
+  CHECK(ops_of(!(x != y), g) == "eq");
   CHECK(ops_of(convert(convert(convert(x, f64), f64), f32) * 2.0, g) == "mul");
   CHECK(ops_of(convert(convert(x, bf16), f32), g) == "convert convert");
 }

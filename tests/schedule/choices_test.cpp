@@ -19,6 +19,15 @@ std::string refusal(const OneSegment& one, const schedule::Schedule& schedule, s
 
 }  // namespace
 
+TEST_CASE("a row beyond 31 bits has no known number of elements in a thread", "[schedule]") {
+  const DimRange range{.min = 1, .max = 2147483647};
+  const Dim B = Dim::symbol("B", range), T = Dim::symbol("T", range), U = Dim::symbol("U", range);
+  const Choices choices{.splits = schedule::nest_of_lanes(128)};
+  CHECK(elements_per_thread(Dim(2147483647), choices) == 67108864);
+  CHECK(elements_per_thread(Dim(2147483648), choices) == 0);
+  CHECK(elements_per_thread(B * T * U, choices) == 0);
+}
+
 TEST_CASE("default choices of the profiles", "[schedule]") {
   const std::vector<std::pair<const char*, Graph>> graphs = {
       {"exp [1000]", exp_graph({1000})},

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/divide_up.hpp"
 #include "schedule/choosers/regional_choices.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/mapping/costly_columns.hpp"
@@ -30,8 +31,7 @@ Choices with_threads(Choices choices, int threads) {
   if (walks_tiles(choices)) return choices.set('y', Level::warp, warps);
   if (!walks_elements(choices) || (rows > 1 && warps % of_row == 0))
     return choices.set('r', Level::warp, warps / of_row);
-  if (parts > 1)
-    choices.set('c', Level::grid, std::max<std::int64_t>(2, (parts * of_row + warps - 1) / warps));
+  if (parts > 1) choices.set('c', Level::grid, std::max<std::int64_t>(2, divide_up(parts * of_row, warps)));
   return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);
 }
 
@@ -74,7 +74,7 @@ int blocks_for_columns(const ir::Graph& graph, const Phase& phase, Choices choic
                                                     .shared_bytes = shared_bytes(graph, phase, choices)},
                                                    target));
   const int at_once = rows_at_once(choices);
-  const std::int64_t busy = (product(shape.kept).hint() + at_once - 1) / at_once;
+  const std::int64_t busy = divide_up(product(shape.kept).hint(), at_once);
   int parts = 1;
   for (int a_sm = 1; a_sm <= most_an_sm; ++a_sm) {
     choices.set('r', Level::grid, std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
@@ -248,8 +248,8 @@ class RegisterCaching {
   Choices without_idle(Choices choices) const {
     const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector() - 1) / choices.vector();
     if (groups == 0) return choices;
-    const std::int64_t steps = (groups + choices.block_threads() - 1) / choices.block_threads();
-    const std::int64_t threads = (groups + steps - 1) / steps;
+    const std::int64_t steps = divide_up(groups, choices.block_threads());
+    const std::int64_t threads = divide_up(groups, steps);
     return choices.set('c', Level::warp, (threads + 31) / 32);
   }
   /// Threads that keep columns cache only as much of a row as these leave room for.
@@ -351,7 +351,7 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
                 block, tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, phase)))};
   const int vector = vector_of(graph, phase, results, reduced, target);
   if (reduced <= lanes_limit) {
-    const std::int64_t groups = (reduced + vector - 1) / vector;
+    const std::int64_t groups = divide_up(reduced, vector);
     const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
     int lanes = has_columns(phase) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
     const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
@@ -439,7 +439,7 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, 
   const auto power = [](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
   };
-  const std::int64_t vectors = (columns + vector - 1) / vector;
+  const std::int64_t vectors = divide_up(columns, vector);
   const std::int64_t line = std::clamp<std::int64_t>(line_bytes / (vector * narrowest(graph, phase)), 1, 32);
   // Few rows take few of a block's threads: the others take columns.
   const std::int64_t row_lanes = std::min(32 / std::min(power(vectors), line), power(rows));
@@ -448,7 +448,7 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, 
     const std::int64_t warps = threads / 32,
                        row_warps = std::min(warps, std::max<std::int64_t>(1, power(rows) / row_lanes));
     const std::int64_t at_a_time = lanes * (warps / row_warps);  // vectors of columns per block
-    const std::int64_t groups = std::max<std::int64_t>(1, (vectors + at_a_time - 1) / at_a_time);
+    const std::int64_t groups = std::max<std::int64_t>(1, divide_up(vectors, at_a_time));
     const int at_once = blocks_per_sm({.blocks = 1, .threads = threads, .registers = 64}, target);
     const std::int64_t blocks = std::int64_t{std::min(most_blocks_per_sm, at_once)} * target.sms;
     const std::int64_t parts =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/divide_up.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/segments/online_softmax.hpp"
 #include "schedule/segments/staged.hpp"
@@ -156,7 +157,7 @@ class Enumeration {
     const auto step = static_cast<int>(choices.cluster() > 1 ? step_elements(choices) / choices.cluster()
                                                              : choices.vector());
     for (const int shared : numbers_.shared_cache) {
-      choices.shared_cache = (shared + step - 1) / step * step;
+      choices.shared_cache = divide_up(shared, step) * step;
       handoffs(choices);
     }
   }

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "base/divide_up.hpp"
 #include "schedule/nest/usual_nests.hpp"
 
 namespace fuse::schedule {
@@ -100,9 +102,8 @@ std::int64_t step_elements(const Choices& choices) {
 
 std::int64_t elements_per_thread(const Dim& reduced, const Choices& choices) {
   const std::int64_t most = reduced.max();
-  if (most / 8 > reduced.hint()) return 0;
-  const std::int64_t at_once = step_elements(choices);
-  return (most + at_once - 1) / at_once * units_of(choices.splits, 'c', Level::vector);
+  if (most > std::numeric_limits<std::int32_t>::max() || most / 8 > reduced.hint()) return 0;
+  return divide_up(most, step_elements(choices)) * units_of(choices.splits, 'c', Level::vector);
 }
 
 }  // namespace fuse::schedule

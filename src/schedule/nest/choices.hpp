@@ -77,8 +77,8 @@ bool warps_take_partials(const Choices&);
 int rows_at_once(const Choices&);
 /// The elements of a row that its threads walk in one step.
 std::int64_t step_elements(const Choices&);
-/// The elements of the longest row that each thread walks; 0 where that is not known, or far from what is
-/// usual.
+/// The elements of the longest row that each thread walks; 0 where that is not known, beyond 31 bits, or far
+/// from what is usual.
 std::int64_t elements_per_thread(const Dim& reduced, const Choices&);
 
 }  // namespace fuse::schedule

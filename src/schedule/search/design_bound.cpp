@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/divide_up.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "target/step_cost.hpp"
@@ -34,7 +35,7 @@ std::int64_t blocks_without_turns(const DesignFacts& facts, const PartialDesign&
   }
   constexpr std::int64_t plenty = std::int64_t{1} << 40;  // more than any device has slots for
   const std::int64_t rows = fewest_rows(facts, design, row_warps);
-  return (std::min(facts.results, plenty) + rows - 1) / rows * design.parts;
+  return divide_up(std::min(facts.results, plenty), rows) * design.parts;
 }
 
 /// Costs of one pair of warps of rows and warps walking.

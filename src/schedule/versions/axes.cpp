@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "base/divide_up.hpp"
 #include "schedule/segments/loop_shape.hpp"
 
 namespace fuse::schedule {
@@ -75,7 +76,7 @@ std::int64_t middle(const ir::Symbol& symbol, std::int64_t least, std::int64_t m
 
 std::int64_t usual_least(const ir::Symbol& symbol, std::int64_t least, std::int64_t most) {
   const std::int64_t factor = usual_factor(symbol, least);
-  return in_cell((std::max<std::int64_t>(least, 1) + factor - 1) / factor * factor, least, most);
+  return in_cell(divide_up(std::max<std::int64_t>(least, 1), factor) * factor, least, most);
 }
 
 DimAxis without_symbols() {
