@@ -27,17 +27,24 @@ fs::path own_folder() {
   return fs::read_symlink("/proc/self/exe", none).parent_path();
 }
 
-/// The first c++ on PATH that stands in another folder; empty: there is none.
+/// The first c++ on PATH behind this one's folder, or of all where PATH does not have that; empty: there is
+/// none. Two of these on PATH would call each other without an end if they looked before themselves.
 std::string next_compiler() {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
+  std::string next;
+  bool behind = false;
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::error_code none;
     const std::string candidate = folder + "/c++";
-    if (::access(candidate.c_str(), X_OK) == 0 && !fs::equivalent(folder, own_folder(), none))
-      return candidate;
+    if (fs::equivalent(folder, own_folder(), none)) {
+      if (!behind) next.clear();
+      behind = true;
+    } else if (next.empty() && ::access(candidate.c_str(), X_OK) == 0) {
+      next = candidate;
+    }
   }
-  return {};
+  return next;
 }
 
 std::optional<std::string> contents(const fs::path& path) {
