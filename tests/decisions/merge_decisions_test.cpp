@@ -111,6 +111,39 @@ TEST_CASE("steps of a run are those of one file's kernels", "[schedule][decision
   CHECK(text.find("order") == std::string::npos);
 }
 
+TEST_CASE("the line of runs is another question than the cut", "[schedule][decisions]") {
+  const auto with = [](double tuned_us, bool apart, std::uint32_t stream) {
+    return found([=](Decisions& file) {
+      file.measured->tuned_us = tuned_us;
+      file.run = schedule::RunDecision{
+          .mode = ExecutionMode::streams, .order = {0, 1, 2}, .streams = {0, 0, stream}};
+      if (apart) file.answers.push_back({.question = ir::Question::horizontal, .key = 7, .yes = false});
+    });
+  };
+  // Two files of one cut that run in two ways outvote one of another cut, which gained more.
+  const std::string text = merged({with(90, false, 0), with(80, false, 1), with(50, true, 2)});
+  CHECK(text.find("horizontal 0000000000000007") == std::string::npos);
+  CHECK(text.find("streams = 0 0 1") != std::string::npos);
+  CHECK(merged({with(90, true, 0)}).find("horizontal 0000000000000007") != std::string::npos);
+  // The steps stay where a file with this line has the kernels of the merged one, though it did not gain
+  // most.
+  Decisions fast = with(10, false, 1);
+  fast.kernels.at(0).choices = schedule::parse_choices("nest = r:grid r:warp2 r:lane32", "the test");
+  CHECK(merged({with(90, false, 1), with(90, false, 1), fast}).find("streams = 0 0 1") != std::string::npos);
+}
+
+TEST_CASE("what most files say is taken though the best one says nothing", "[schedule][decisions]") {
+  const Decisions full = found();
+  const Decisions part = found([](Decisions& file) {
+    file.measured->tuned_us = 10;
+    file.kernels.erase(file.kernels.begin());
+    file.gemms.clear();
+  });
+  const Decisions all = schedule::parse_decisions(merged({full, full, part}));
+  CHECK(all.kernels.size() == full.kernels.size());
+  CHECK(all.gemms.size() == full.gemms.size());
+}
+
 TEST_CASE("algorithms of GEMMs are of one version of the library", "[schedule][decisions]") {
   const auto with = [](const std::string& library, std::uint32_t algorithm) {
     return found([=](Decisions& file) {

@@ -12,12 +12,11 @@
 namespace fuse::schedule {
 namespace {
 
-/// What a file says of how the graph is cut and run.
+/// What a file says of how the graph is cut.
 std::string cut_of(const Decisions& file) {
   Decisions cut;
   cut.options = file.options;
   cut.answers = file.answers;
-  cut.run = file.run;
   for (Answer& answer : cut.answers) answer.note.clear();
   return print(cut);
 }
@@ -117,9 +116,45 @@ void take_kernels(const std::vector<Decisions>& files, Decisions& result) {
   }
 }
 
+/// Entries of the best file, then what it lacks and others of its cut have. One with a number after its key
+/// is about the best file alone.
+template <class Entry>
+void take_entries(const std::vector<const Decisions*>& best, std::vector<Entry> Decisions::*entries,
+                  Decisions& result) {
+  for (const Decisions* file : best) {
+    for (const Entry& each : file->*entries) {
+      const bool known = std::ranges::any_of(result.*entries, [&](const Entry& other) {
+        return other.key == each.key && other.occurrence == each.occurrence;
+      });
+      if (!known && !each.occurrence) (result.*entries).push_back(each);
+    }
+  }
+}
+
 bool same_kernels(const Decisions& a, const Decisions& b) {
   return std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(),
                     [](const KernelDecision& x, const KernelDecision& y) { return x.choices == y.choices; });
+}
+
+std::string run_of(const Decisions& file) {
+  Decisions alone;
+  alone.run = file.run;
+  return print(alone);
+}
+
+/// What most of the files say of runs. Steps are those of kernels: where no such file has those of the
+/// result, the mode is all that is left.
+void take_run(const std::vector<const Decisions*>& best, Decisions& result) {
+  Votes votes;
+  for (const Decisions* file : best) votes.add(run_of(*file), gain_of(*file));
+  const std::string winner = votes.winner();
+  bool has_kernels = false;
+  for (const Decisions* file : best) {
+    if (run_of(*file) != winner) continue;
+    result.run = file->run;
+    has_kernels = has_kernels || same_kernels(result, *file);
+  }
+  if (result.run && !has_kernels) result.run->order.clear(), result.run->streams.clear();
 }
 
 /// Of the files that were measured with this library.
@@ -152,10 +187,10 @@ Decisions merged(const std::vector<Decisions>& files) {
   const std::vector<const Decisions*> best = of_best_cut(files);
   Decisions result = *best.front();
   result.avoided = avoided_by(files);
+  take_entries(best, &Decisions::kernels, result);
+  take_entries(best, &Decisions::gemms, result);
   take_kernels(files, result);
-  // Other choices may make other steps.
-  if (result.run && !same_kernels(result, *best.front()))
-    result.run->order.clear(), result.run->streams.clear();
+  take_run(best, result);
   Votes libraries, devices;
   for (const Decisions* file : best) {
     if (!gemms_of(*file).empty()) libraries.add(gemms_of(*file), gain_of(*file));
