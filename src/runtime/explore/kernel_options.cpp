@@ -58,23 +58,28 @@ bool adds(const ir::Graph& graph, const Stage& stage) {
 }  // namespace
 
 std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule::Segment& segment,
-                                          const Target& target, Bits bits, int most) {
+                                          const Target& target, const KernelLimits& limits) {
   std::vector<KernelChoices> options = {segment.chosen.value().choices};
-  if (most <= 1) return options;
+  if (limits.most <= 1) return options;
   const std::string order = reduction_order(graph, segment, options[0]);
-  const auto keeps = [&](const KernelChoices& choices) {
-    return bits == Bits::any || reduction_order(graph, segment, choices) == order;
+  const auto is_allowed = [&](const KernelChoices& choices) {
+    const bool waits = std::any_of(choices.phases.begin(), choices.phases.end(),
+                                   [](const Choices& phase) { return phase.blocks > 0; });
+    return (limits.grid_barriers || !waits) &&
+           (limits.bits == Bits::any || reduction_order(graph, segment, choices) == order);
   };
   const std::optional<KernelChoices> searched =
-      search_designs(graph, segment, options[0], target, {.keep_order = bits == Bits::keep}).choices;
-  if (searched && *searched != options[0] && keeps(*searched)) options.push_back(*searched);
+      search_designs(graph, segment, options[0], target,
+                     {.keep_order = limits.bits == Bits::keep, .grid_barriers = limits.grid_barriers})
+          .choices;
+  if (searched && *searched != options[0] && is_allowed(*searched)) options.push_back(*searched);
   if (segment.phases.size() != 1 || segment.in_place()) return options;
   const Phase& phase = segment.phases[0];
   const Choices& usual = options[0].phases[0];
   std::vector<std::pair<double, KernelChoices>> found;
   each_legal_nest(graph, phase, target, numbers_of(graph, phase, target, usual), [&](const Choices& choices) {
     KernelChoices one{.phases = {choices}};
-    if (!keeps(one) || std::find(options.begin(), options.end(), one) != options.end()) return;
+    if (!is_allowed(one) || std::find(options.begin(), options.end(), one) != options.end()) return;
     found.emplace_back(phase_seconds(graph, phase, choices, target), std::move(one));
   });
   std::stable_sort(found.begin(), found.end(),
@@ -82,7 +87,7 @@ std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule
   // Of a structure that the default has, the fastest other numbers are tried as well.
   std::set<std::string> structures;
   for (auto& [seconds, choices] : found) {
-    if (std::cmp_greater_equal(options.size(), most)) break;
+    if (std::cmp_greater_equal(options.size(), limits.most)) break;
     if (structures.insert(structure_of(choices.phases[0])).second) options.push_back(std::move(choices));
   }
   return options;

@@ -54,12 +54,11 @@ void keep_first(List& list, int most) {
   if (std::cmp_greater(list.size(), most)) list.erase(list.begin() + most, list.end());
 }
 
-/// The numbers of streams that are tried besides the default: one, and twice as many each time.
-std::vector<int> stream_options(int usual, int most) {
-  std::vector<int> result = {usual};
-  for (int streams = 1; streams <= 8 && std::cmp_less(result.size(), most); streams *= 2) {
-    if (streams != usual) result.push_back(streams);
-  }
+/// The most streams that the caller allows, then fewer: one, and twice as many each time.
+std::vector<int> stream_options(int allowed, int most) {
+  std::vector<int> result = {allowed};
+  for (int streams = 1; streams < allowed && std::cmp_less(result.size(), most); streams *= 2)
+    result.push_back(streams);
   return result;
 }
 
@@ -182,7 +181,8 @@ class SpaceFinder {
     const std::vector<schedule::KernelDecision>& avoided = space_.avoided;
     const int more = explore_.max_options + static_cast<int>(avoided.size());
     std::vector<schedule::KernelChoices> options =
-        kernel_options(graph, segment, target_, explore_.bits, more);
+        kernel_options(graph, segment, target_,
+                       {.bits = explore_.bits, .grid_barriers = how_.partition.grid_barriers, .most = more});
     const auto failed = [&](const schedule::KernelChoices& option) {
       return std::any_of(avoided.begin(), avoided.end(), [&](const schedule::KernelDecision& each) {
         return each.key == key && each.choices == option;
