@@ -68,17 +68,20 @@ State& state() {
   return *s;
 }
 
-/// The fake driver beside this library, where the process has it open.
-void* fake_driver(const char* function) {
+/// A function of the fake driver beside this library, where the process has it open. `known` keeps it: to
+/// look for it in each call would take more time than all that is measured around it.
+template <class Function>
+Function* of_driver(const char* function, std::atomic<Function*>& known) {
+  if (Function* const before = known) return before;
   Dl_info self{};
-  if (!::dladdr(reinterpret_cast<void*>(&fake_driver), &self)) return nullptr;
+  if (!::dladdr(reinterpret_cast<void*>(&state), &self)) return nullptr;
   std::array<char, 4096> path{};
   const char* const name = std::strrchr(self.dli_fname, '/');
   const auto folder = static_cast<int>(name ? name + 1 - self.dli_fname : 0);
   std::snprintf(path.data(), path.size(), "%.*slibfake_cuda.so", folder, self.dli_fname);
-  void* const driver = ::dlopen(path.data(), RTLD_NOW | RTLD_NOLOAD);
-  if (driver) ::dlclose(driver);  // it stays open: others hold it
-  return driver ? ::dlsym(driver, function) : nullptr;
+  void* const driver = ::dlopen(path.data(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (driver) known = reinterpret_cast<Function*>(::dlsym(driver, function));
+  return known;
 }
 
 /// While one lives, the fake does something that the library would not: it allocates.
@@ -91,10 +94,8 @@ class Recording {
 
  private:
   static void tell(int on) {
-    if (auto* const recording =
-            reinterpret_cast<decltype(&fake_cuda_recording)>(fake_driver("fake_cuda_recording"))) {
-      recording(on);
-    }
+    static std::atomic<decltype(&fake_cuda_recording)> known{nullptr};
+    if (auto* const recording = of_driver("fake_cuda_recording", known)) recording(on);
   }
 };
 
@@ -248,8 +249,8 @@ struct Product {
 /// Does the work, or leaves it to the graph that the stream is captured into.
 cublasStatus_t enqueue(void* stream, const Product& product) {
   const Recording recording;
-  if (auto* const capture =
-          reinterpret_cast<decltype(&fake_cuda_capture_work)>(fake_driver("fake_cuda_capture_work"))) {
+  static std::atomic<decltype(&fake_cuda_capture_work)> known{nullptr};
+  if (auto* const capture = of_driver("fake_cuda_capture_work", known)) {
     auto* const held = new Product(product);
     const auto drop = [](void* data) { delete static_cast<Product*>(data); };
     const int captured = capture(
