@@ -5,8 +5,8 @@
 //          step 1 k: kernel #0 buffers [v0, v1, v3]          step 1 k_1: kernel #2 buffers [v0, v1] continues
 //                 fallback [#1, #2] cooperative
 //
-// It runs at prepare, where the grids are known. A kernel that does not fit on the device is replaced for
-// good. One that fits also has a plan with its fallback launches, for runs that find the slots taken.
+// At prepare, where the grids are known, a kernel that does not fit on the device is replaced for good. Plans
+// with cooperative kernels also have one with all fallback launches, for runs that find the slots taken.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

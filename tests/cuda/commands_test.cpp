@@ -2,6 +2,8 @@
 // writing, are ordered by streams and events alone. Kernels are not run, so that no order of this machine
 // helps. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
@@ -53,7 +55,8 @@ int check_order(const Graph& graph, const DimValues& dims = {}) {
   for (std::size_t j = 0; j < touched.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       if (!conflict(touched[i], touched[j])) continue;
-      INFO(p.steps[p.commands.list[i].step].label << " and " << p.steps[p.commands.list[j].step].label);
+      INFO(fmt::format("{} and {}", p.steps[p.commands.list[i].step].label,
+                       p.steps[p.commands.list[j].step].label));
       CHECK(before[j].contains(i));
     }
   }

@@ -27,7 +27,7 @@ std::string print(const Prepared::Impl& p, const runtime::ReadyStep& step) {
                                  step.calls, step.grid.x, step.grid.y, step.grid.z);
   for (std::uint32_t i = 0; i < step.arguments.count; ++i)
     text += ' ' + print(p.arguments[step.arguments.first + i]);
-  return text + step.lines + '\n';
+  return fmt::format("{}{}{}\n", text, step.lines.empty() ? "" : " of ", step.lines);
 }
 
 /// Where everything lies, and who waits for whom.
@@ -43,8 +43,9 @@ std::string print(const Prepared::Impl& p) {
   }
   text += fmt::format("forks {} final {} events {} launches {} gemms {}\n", fmt::join(p.commands.forks, " "),
                       fmt::join(p.commands.final_waits, " "), p.commands.events, p.launches, p.gemm_calls);
-  for (std::size_t slot = 0; slot < p.slot_names.size(); ++slot) {
-    text += fmt::format("{} {} {} bytes, {}{}\n", p.slot_names[slot], p.slot_types[slot], p.bytes[slot],
+  for (std::size_t slot = 0; slot < p.shapes.size(); ++slot) {
+    text += fmt::format("{} {} {} bytes, {}{}\n", p.executable->slot_names[slot],
+                        runtime::SlotType{p.executable->slots()[slot].dtype, p.shapes[slot]}, p.bytes[slot],
                         p.packs[slot] ? "packs" : "", p.runs[slot] ? "runs" : "");
   }
   return p.split ? text + "or\n" + print(*p.split) : text;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/program.hpp"
@@ -20,6 +21,10 @@ struct Build {
   /// memory is the same for all dims; builds with equal setups share theirs. Empty: it is that of another
   /// one.
   std::optional<schedule::Plan> setup{};
+  /// The plan with the fallback launches of all its cooperative kernels, for runs that find the device's
+  /// slots taken. Empty: it has none.
+  std::optional<schedule::Plan> split{};
+  std::vector<std::string> texts{}, split_texts{};  ///< for each step of the plan, and of `split`, step_text
 };
 
 }  // namespace fuse::runtime

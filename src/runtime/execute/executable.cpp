@@ -6,6 +6,7 @@
 #include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "base/suggest.hpp"
+#include "plan/fallback_launches.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/execute/prepared_shapes.hpp"
 #include "tensors/host_tensor.hpp"
@@ -21,6 +22,13 @@ void keep_setups(std::vector<Build>& builds) {
     });
     if (!known) build.setup = setup_of(build.program->plan);
   }
+}
+
+std::optional<schedule::Plan> split_plan(const schedule::Plan& plan) {
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_fallback)) return std::nullopt;
+  schedule::Plan split = schedule::with_fallbacks(plan, schedule::has_fallback);
+  schedule::verify(split);
+  return split;
 }
 
 /// For each slot, whether the steps of some build read it or write it.
@@ -51,7 +59,18 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
     if (device.kind() != DeviceKind::reference) verify(*build.program);
     for (const codegen::KernelInfo& kernel : build.program->kernels)
       build.functions.push_back(&build.module->function(kernel.name));
+    build.split = split_plan(build.program->plan);
+    const auto texts_of = [&](const schedule::Plan& plan) {
+      std::vector<std::string> texts;
+      for (const schedule::Step& step : plan.steps) texts.push_back(step_text(*build.program, step));
+      return texts;
+    };
+    build.texts = texts_of(build.program->plan);
+    if (build.split) build.split_texts = texts_of(*build.split);
   }
+  std::vector<std::string> names;
+  for (const Slot& slot : builds.front().program->signature.slots)
+    names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
   std::vector<char> read;
   if (builds.size() > 1) {
     keep_setups(builds);
@@ -61,7 +80,8 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
       std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
                                                           .origin = std::move(origin),
                                                           .builds = std::move(builds),
-                                                          .read_in_runs = std::move(read)}));
+                                                          .read_in_runs = std::move(read),
+                                                          .slot_names = std::move(names)}));
 }
 
 }  // namespace runtime

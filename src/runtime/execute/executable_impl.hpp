@@ -19,6 +19,7 @@
 #include "runtime/device/residency_ledger.hpp"
 #include "runtime/execute/debug_run.hpp"
 #include "runtime/execute/graph_replay.hpp"
+#include "runtime/execute/labels.hpp"
 
 namespace fuse {
 
@@ -45,6 +46,7 @@ struct Executable::Impl {
   std::shared_ptr<const runtime::Origin> origin;
   std::vector<runtime::Build> builds{};  ///< of one graph; the first serves all dims
   std::vector<char> read_in_runs{};  ///< for each slot, whether a run of some build reads it; of one: empty
+  std::vector<std::string> slot_names{};  ///< for each slot: "output 'y'"
 
   const runtime::Signature& signature() const { return builds.front().program->signature; }
   const std::vector<Slot>& slots() const { return signature().slots; }
@@ -100,8 +102,8 @@ struct ReadyStep {
   const GemmDesc* packed = nullptr;  ///< a product of what a pack makes
   std::int64_t calls = 1;            ///< the library calls of a gemm
   schedule::GroupId group = schedule::no_group;
-  std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
-  std::string lines;  ///< the user's lines: " of main.cpp:4, main.cpp:7"; empty: not known
+  StepLabel label;
+  std::string_view lines;  ///< the user's lines: "main.cpp:4, main.cpp:7"; empty: not known
 };
 
 /// One of a run's steps, in the order in which they are dispatched.
@@ -147,10 +149,9 @@ struct Prepared::Impl {
   std::vector<std::vector<std::int64_t>> shapes;  ///< for each slot, its shape
   std::vector<std::int64_t> bytes;
   std::string device_name;
-  std::vector<std::string> slot_names;  ///< "output 'y'"
-  std::vector<std::string> slot_types;  ///< "f32[4, 256]"
-  std::vector<char> packs, runs;        ///< for each slot, whether pack, and run, need its buffer
+  std::vector<char> packs, runs;  ///< for each slot, whether pack, and run, need its buffer
   std::vector<runtime::ReadyStep> setup, steps;
+  std::deque<std::string> texts;  ///< of steps that are not the build's
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
   std::deque<runtime::GemmDesc> packed_operands;  ///< of the packs of the setup, which point to them

@@ -14,6 +14,10 @@ namespace fuse {
 inline namespace v0 {
 namespace {
 
+std::string label_of(const Prepared::Impl& p, const runtime::Command& command) {
+  return fmt::to_string(p.steps[command.step].label);
+}
+
 /// The groups of the steps, which the profile has in the order of their commands.
 std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<StepTime>& steps) {
   std::map<schedule::GroupId, GroupTime> groups;
@@ -77,7 +81,7 @@ Profile Prepared::predicted() const {
   profile.seconds = p.streams.seconds;
   for (const runtime::Command& command : p.commands.list) {
     const schedule::Span span = p.streams.spans[command.step];
-    profile.steps.push_back({p.steps[command.step].label, command.stream, span.start, span.end});
+    profile.steps.push_back({label_of(p, command), command.stream, span.start, span.end});
   }
   profile.groups = groups_of(p, profile.steps);
   return profile;
@@ -118,8 +122,8 @@ std::optional<Profile> Workspace::measured() const {
   profile.seconds = since_start(end);
   for (std::size_t i = 0; i < p.commands.list.size(); ++i) {
     const runtime::Command& command = p.commands.list[i];
-    profile.steps.push_back({p.steps[command.step].label, command.stream, since_start(*marks[2 * i]),
-                             since_start(*marks[2 * i + 1])});
+    profile.steps.push_back(
+        {label_of(p, command), command.stream, since_start(*marks[2 * i]), since_start(*marks[2 * i + 1])});
   }
   profile.groups = groups_of(p, profile.steps);
   return profile;

@@ -30,6 +30,10 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
   return x < y ? y - x < static_cast<std::uintptr_t>(a_bytes) : x - y < static_cast<std::uintptr_t>(b_bytes);
 }
 
+runtime::SlotType type_of(const Prepared::Impl& p, std::size_t slot) {
+  return {p.executable->slots()[slot].dtype, p.shapes[slot]};
+}
+
 /// `needed` says for each slot whether it is: a null view of one that is not is passed over.
 Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffers,
                      const std::vector<char>& needed) noexcept {
@@ -41,21 +45,21 @@ Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffer
     const BufferView& view = buffers[i];
     if (p.bytes[i] == 0 || !needed[i]) continue;
     if (!view.address) {
-      return status(ErrorCode::invalid_argument, "buffer of {} is null, needs {} bytes ({})", p.slot_names[i],
-                    p.bytes[i], p.slot_types[i]);
+      return status(ErrorCode::invalid_argument, "buffer of {} is null, needs {} bytes ({})",
+                    p.executable->slot_names[i], p.bytes[i], type_of(p, i));
     }
     if (view.bytes < p.bytes[i]) {
-      return status(ErrorCode::invalid_argument, "buffer of {} has {} bytes, needs {} ({})", p.slot_names[i],
-                    view.bytes, p.bytes[i], p.slot_types[i]);
+      return status(ErrorCode::invalid_argument, "buffer of {} has {} bytes, needs {} ({})",
+                    p.executable->slot_names[i], view.bytes, p.bytes[i], type_of(p, i));
     }
     if (number(view.address) >
         std::numeric_limits<std::uintptr_t>::max() - static_cast<std::uint64_t>(p.bytes[i])) {
       return status(ErrorCode::invalid_argument, "buffer of {} is at {}: its {} bytes pass the end of memory",
-                    p.slot_names[i], view.address, p.bytes[i]);
+                    p.executable->slot_names[i], view.address, p.bytes[i]);
     }
     if (number(view.address) % buffer_alignment != 0) {
       return status(ErrorCode::invalid_argument, "buffer of {} is at {}, which is not {}-byte aligned",
-                    p.slot_names[i], view.address, buffer_alignment);
+                    p.executable->slot_names[i], view.address, buffer_alignment);
     }
   }
   return Status();
@@ -68,12 +72,12 @@ Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffer
     const auto donor = slots[i].donor;
     if (donor && p.bytes[i] > 0 && buffers[i].address != buffers[*donor].address) {
       return status(ErrorCode::invalid_argument, "buffer of {} is not that of {}, whose memory it takes",
-                    p.slot_names[i], p.slot_names[*donor]);
+                    p.executable->slot_names[i], p.executable->slot_names[*donor]);
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (donor == j || !overlap(buffers[i].address, p.bytes[i], buffers[j].address, p.bytes[j])) continue;
-      return status(ErrorCode::invalid_argument, "buffer of {} overlaps the buffer of {}", p.slot_names[i],
-                    p.slot_names[j]);
+      return status(ErrorCode::invalid_argument, "buffer of {} overlaps the buffer of {}",
+                    p.executable->slot_names[i], p.executable->slot_names[j]);
     }
   }
   return Status();
@@ -84,7 +88,8 @@ Status check_apart(const char* what, BufferView own, std::int64_t needed, const 
                    std::span<const BufferView> buffers) noexcept {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (overlap(own.address, needed, buffers[i].address, p.bytes[i])) {
-      return status(ErrorCode::invalid_argument, "{} overlaps the buffer of {}", what, p.slot_names[i]);
+      return status(ErrorCode::invalid_argument, "{} overlaps the buffer of {}", what,
+                    p.executable->slot_names[i]);
     }
   }
   return Status();

@@ -11,7 +11,8 @@ namespace fuse::runtime {
 Work work_of(const ReadyStep& step, const Argument* arguments) noexcept;
 
 inline Status of_step(const ReadyStep& step, const Status& failed) noexcept {
-  return status(failed.code(), "{}{} failed: {}", step.label, step.lines, failed.message());
+  return status(failed.code(), "{}{}{} failed: {}", step.label, step.lines.empty() ? "" : " of ", step.lines,
+                failed.message());
 }
 
 }  // namespace fuse::runtime

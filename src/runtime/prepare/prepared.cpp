@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -65,7 +66,7 @@ void prepare_setup(const schedule::Plan& plan, StepPreparer& preparer, Prepared:
   for (std::size_t i = 0; i < plan.setup.size(); ++i) {
     ReadyStep ready;
     if (!preparer.prepare(plan.setup[i], ready)) continue;
-    ready.label = "setup " + preparer.label(i, plan.setup[i], ready.kind);
+    ready.label = preparer.setup_label(i, ready.kind);
     made.setup.push_back(std::move(ready));
   }
 }
@@ -83,7 +84,8 @@ void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& 
   made.cooperative = cooperative_of(tasks, made.streams);
   for (TaskId task = 0; task < tasks.size(); ++task) {
     if (tasks[task].cooperative)
-      made.cooperative_steps += (made.cooperative_steps.empty() ? "" : "; ") + made.steps[task].label;
+      made.cooperative_steps +=
+          fmt::format("{}{}", made.cooperative_steps.empty() ? "" : "; ", made.steps[task].label);
   }
 }
 
@@ -143,15 +145,15 @@ std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std
   return {packed, first};
 }
 
-/// Turns a plan's steps into ready ones.
-void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const Binding& binding,
-                  Prepared::Impl& made) {
+/// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made.
+void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts,
+                  const TakenVersions& taken, const Binding& binding, Prepared::Impl& made) {
   Backend& backend = *backend_of(made.executable->device);
   const Build& build = *made.build;
   const Program& program = *build.program;
   const auto [packed, own] = prepare_other_setups(0, 0, binding, made);
   ValueLocations locations(plan, binding, made.bytes, packed);
-  StepPreparer preparer(backend, build, plan, binding, locations, made);
+  StepPreparer preparer(backend, build, plan, binding, locations, made, texts);
   prepare_setup(plan, preparer, made);
   const std::int64_t own_end = locations.packed_bytes();
   made.packed_bytes = prepare_other_setups(own + 1, own_end, binding, made).first;
@@ -167,10 +169,10 @@ void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const 
     const StepOrigin& origin = program.origins[step.origin];
     ReadyStep ready;
     if (!preparer.prepare_for_run(step, ready)) continue;
-    ready.label = preparer.label(i, step, ready.kind);
+    ready.label = preparer.label(i, ready.kind);
     ready.group = origin.group;
     ready.number = static_cast<std::uint32_t>(i);
-    if (!origin.lines.empty()) ready.lines = " of " + origin.lines;
+    ready.lines = origin.lines;
     const auto task = static_cast<TaskId>(made.steps.size());
     if (ready.kind == ReadyStep::Kind::gemm) {
       const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
@@ -208,7 +210,7 @@ void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const 
 std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   if (!profiler_attached()) return nullptr;
   std::vector<std::string> names{"run " + p.executable->signature().name};
-  for (const ReadyStep& step : p.steps) names.push_back(step.label);
+  for (const ReadyStep& step : p.steps) names.push_back(fmt::to_string(step.label));
   return profiler_ranges(names);
 }
 
@@ -222,8 +224,6 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
   for (const Slot& slot : executable->slots()) {
     made->shapes.push_back(binding.shape(slot.dims));
     made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
-    made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
-    made->slot_types.push_back(type_text(slot.dtype, made->shapes.back()));
   }
   made->packs.assign(executable->slots().size(), 0);
   made->runs.assign(executable->slots().size(), 1);
@@ -239,29 +239,33 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
                                               const Binding& binding) {
   const schedule::Plan& plan = build.program->plan;
   const TakenVersions taken(plan, binding);
-  const auto has_fallback = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
-  const auto prepared = [&](const schedule::Plan& steps, bool as_planned) {
+  const auto is_cooperative = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
+  const auto prepared = [&](const schedule::Plan& steps, const std::vector<std::string>* texts,
+                            bool as_planned) {
     auto made = made_for(executable, build, dims, binding);
     made->as_planned = as_planned;
-    prepare_plan(steps, taken, binding, *made);
+    prepare_plan(steps, texts, taken, binding, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), has_fallback)) return prepared(plan, true);
   const Target& target = backend_of(executable->device)->target();
   const auto gives_way = [&](const Step& step) {
-    if (!has_fallback(step)) return false;
+    if (!is_cooperative(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);
     const schedule::Residency residency = residency_of(build, work, binding.value(work.grid));
     return !schedule::fit_together(std::span(&residency, 1), target);
   };
-  const schedule::Plan whole = schedule::with_fallbacks(plan, gives_way);
-  schedule::verify(whole);
-  auto made = prepared(whole, std::none_of(plan.steps.begin(), plan.steps.end(), gives_way));
-  if (std::none_of(whole.steps.begin(), whole.steps.end(), has_fallback)) return made;
-  const schedule::Plan parts = schedule::with_fallbacks(plan, has_fallback);
-  schedule::verify(parts);
-  made->split = prepared(parts, false);
+  const auto any_of = [](const schedule::Plan& of, const auto& has) {
+    return std::any_of(of.steps.begin(), of.steps.end(), has);
+  };
+  std::optional<schedule::Plan> changed;
+  if (any_of(plan, gives_way)) {
+    changed = schedule::with_fallbacks(plan, gives_way);
+    schedule::verify(*changed);
+  }
+  auto made = changed ? prepared(*changed, nullptr, false) : prepared(plan, &build.texts, true);
+  if (!any_of(changed ? *changed : plan, is_cooperative)) return made;
+  made->split = prepared(*build.split, &build.split_texts, false);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
   return made;
 }

@@ -56,22 +56,15 @@ void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLo
   for (const ValueLocation& location : locations) out_.arguments.push_back({.location = location});
 }
 
-/// A shared kernel names itself, its ops and its lines by the first segment that runs it: what the device
-/// says is about that one, what stands before it is about this step.
-std::string StepPreparer::text_of_another(const Step& step) const {
-  const auto* work = std::get_if<schedule::KernelStep>(&step.work);
-  if (!work) return {};
-  const std::string& kernel = build_.program->kernels[work->kernel].name;
-  return kernel == step.name ? "" : fmt::format(", which runs '{}'", kernel);
+StepLabel StepPreparer::label(std::size_t index, ReadyStep::Kind kind) {
+  const std::string& text =
+      texts_ ? (*texts_)[index] : out_.texts.emplace_back(step_text(*build_.program, plan_.steps[index]));
+  return {.number = index, .noun = noun(kind), .text = &text};
 }
 
-std::string StepPreparer::label(std::size_t index, const Step& step, ReadyStep::Kind kind) const {
-  std::string ops = build_.program->origins[step.origin].ops;
-  // A status has 509 bytes in all; what the device says must fit too.
-  constexpr std::size_t longest = 200;
-  if (ops.size() > longest) ops.replace(longest, std::string::npos, "...");
-  return fmt::format("step {}, {} '{}'{}{}{}{}", index, noun(kind), step.name, ops.empty() ? "" : " (", ops,
-                     ops.empty() ? "" : ")", text_of_another(step));
+StepLabel StepPreparer::setup_label(std::size_t index, ReadyStep::Kind kind) {
+  const std::string& text = out_.texts.emplace_back(step_text(*build_.program, plan_.setup[index]));
+  return {.before = "setup ", .number = index, .noun = noun(kind), .text = &text};
 }
 
 bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {
@@ -188,7 +181,10 @@ ValueLocation StepPreparer::packed_operand(const schedule::GemmStep& work, const
   ReadyStep ready;
   ready.kind = ReadyStep::Kind::pack;
   ready.packed = &out_.packed_operands.emplace_back(desc);
-  ready.label = fmt::format("setup step {}, pack of '{}'", out_.setup.size(), plan_.values[work.b].name);
+  ready.label = {.before = "setup ",
+                 .number = out_.setup.size(),
+                 .noun = noun(ready.kind),
+                 .text = &out_.texts.emplace_back(fmt::format("of '{}'", plan_.values[work.b].name))};
   add_arguments(ready, {from, entry->second});  // as pack_argument has them
   out_.setup.push_back(std::move(ready));
   return entry->second;

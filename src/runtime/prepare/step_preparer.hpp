@@ -22,10 +22,18 @@ inline auto key_of(const GemmDesc& d) {
 
 class StepPreparer {
  public:
-  /// Refers to its arguments; arguments of steps and GEMMs go to `out`.
+  /// Refers to its arguments; arguments of steps and GEMMs go to `out`. `texts`: step_text of each of the
+  /// plan's steps; null: they are made.
   StepPreparer(Backend& backend, const Build& build, const schedule::Plan& plan, const Binding& binding,
-               ValueLocations& locations, Prepared::Impl& out)
-      : backend_(backend), build_(build), plan_(plan), binding_(binding), locations_(locations), out_(out) {}
+               ValueLocations& locations, Prepared::Impl& out,
+               const std::vector<std::string>* texts = nullptr)
+      : backend_(backend),
+        build_(build),
+        plan_(plan),
+        binding_(binding),
+        locations_(locations),
+        out_(out),
+        texts_(texts) {}
 
   /// False for a step without work. Throws invalid_extent for one that no device can do; internal where the
   /// plan contradicts itself.
@@ -33,8 +41,9 @@ class StepPreparer {
   /// As prepare, for a step of a run. Where the device reads an operand that parameters alone determine
   /// faster in another form, the setup makes that once.
   bool prepare_for_run(const schedule::Step& step, ReadyStep& ready);
-  /// "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
-  std::string label(std::size_t index, const schedule::Step& step, ReadyStep::Kind kind) const;
+  /// What to call a step of the plan, and one of its setup.
+  StepLabel label(std::size_t index, ReadyStep::Kind kind);
+  StepLabel setup_label(std::size_t index, ReadyStep::Kind kind);
 
  private:
   using Step = schedule::Step;
@@ -59,7 +68,6 @@ class StepPreparer {
   /// does not propose.
   std::unique_ptr<Gemm> made(const schedule::Step& step, const schedule::GemmStep& work,
                              const GemmDesc& desc) const;
-  std::string text_of_another(const Step& step) const;
 
   Backend& backend_;
   const Build& build_;
@@ -67,6 +75,7 @@ class StepPreparer {
   const Binding& binding_;
   ValueLocations& locations_;
   Prepared::Impl& out_;
+  const std::vector<std::string>* texts_;
   bool packs_ = false;  ///< steps of a run are prepared
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
   std::map<std::pair<std::int32_t, std::int64_t>, int> readers_;  ///< of b, by where it lies

@@ -1,6 +1,8 @@
 // Workspaces in graph mode on the fake driver: what their graphs hold, which calls a run makes, and what a
 // failing one does. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -231,7 +233,8 @@ void check_same_launches(const Graph& graph, const DimValues& dims = {}) {
   for (std::size_t j = 0; j < ended.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       if (!conflict(touched(i), touched(j))) continue;
-      INFO(p.steps[p.commands.list[i].step].label << " and " << p.steps[p.commands.list[j].step].label);
+      INFO(fmt::format("{} and {}", p.steps[p.commands.list[i].step].label,
+                       p.steps[p.commands.list[j].step].label));
       CHECK(ended[j].contains(i));
     }
   }
