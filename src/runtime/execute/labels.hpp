@@ -1,6 +1,6 @@
 // What errors, profiles and explanations call a ready step and the type of a slot. Nobody asks in most runs,
-// so texts are written when they are asked for, and into memory that is there. SPDX-License-Identifier:
-// Apache-2.0
+// so texts are written when they are asked for, and into memory that is there.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fmt/format.h>
