@@ -382,7 +382,8 @@ void add_tune(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       .add_option("--samples", options.samples,
-                  "Runs that count of each configuration; 0: as many as the noise of the first runs asks for")
+                  "Runs that count of each configuration; 0: as many as the noise of the first runs asks "
+                  "for; else 5 or more")
       ->check(whole_number(0, 10000))
       ->type_name("N")
       ->capture_default_str();

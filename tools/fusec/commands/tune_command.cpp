@@ -24,7 +24,7 @@ double seconds_of(const std::string& text) {
   if (error == std::errc() && number > 0 && (unit == "s" || unit == "m"))
     return unit == "m" ? 60 * number : number;
   user_error(ErrorCode::invalid_argument, fmt::format("--budget {}", text),
-             "a number of seconds or minutes: 90s, 5m");
+             "a number of seconds or minutes above 0: 90s, 5m");
 }
 
 ChosenDevice device_of(const TuneOptions& options) {
