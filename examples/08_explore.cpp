@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
     return explore(
         example::Options(argc, argv, "A training loop that gets faster while it works",
                          {{"--batch", "N", "16", "sequences in a batch"},
-                          {"--steps", "N", "20000", "at most; it ends 200 steps after the exploration"},
+                          {"--steps", "N", "60000", "at most; it ends 200 steps after the exploration"},
                           {"--seconds", "N", "120", "for the exploration, by an estimate"},
                           {"--picture", "FILE", "", "write the time of each step there, as SVG"},
                           {"--save", "FILE", "", "write what was found there"}}));
