@@ -57,3 +57,30 @@ A missing file is named.
     error: none.fuse: the file cannot be opened
       hint: check the path and its permissions
     [2]
+
+No output is written over the graph, or over another output.
+
+    $ cp examples/graphs/softmax.fuse own.fuse
+    $ fusec plan own.fuse --decisions ./own.fuse
+    error: --decisions './own.fuse': it is the graph, which would be lost
+      hint: name another file
+    [2]
+    $ fusec run own.fuse --dim B=2 --trace own.fuse
+    error: --trace 'own.fuse': it is the graph, which would be lost
+      hint: name another file
+    [2]
+    $ fusec save own.fuse -o own.fuse
+    error: --output 'own.fuse': it is the graph, which would be lost
+      hint: name another file
+    [2]
+    $ fusec tune own.fuse --dim B=2 --virtual-clock -o own.fuse
+    error: --output 'own.fuse': it is the graph, which would be lost
+      hint: name another file
+    [2]
+    $ fusec tune own.fuse --dim B=2 --virtual-clock -o both --picture ./both
+    error: --picture './both': it is what --output names, which would be lost
+      hint: name another file
+    [2]
+    $ cmp own.fuse examples/graphs/softmax.fuse && ls both
+    ls: cannot access 'both': No such file or directory
+    [2]

@@ -190,7 +190,7 @@ void try_directory(std::string_view option, const std::string& directory) {
   if (!why.empty()) refuse_path(option, directory, why);
 }
 
-void try_file(std::string_view option, const std::string& file) {
+void try_file(std::string_view option, const std::string& file, std::initializer_list<OtherFile> others) {
   namespace fs = std::filesystem;
   refuse_dash(option, file);
   if (file.empty()) refuse_path(option, file, "a file has a name");
@@ -201,6 +201,13 @@ void try_file(std::string_view option, const std::string& file) {
   const fs::path parent = fs::absolute(file).parent_path();
   if (!fs::is_directory(parent, ignored)) {
     refuse_path(option, file, fmt::format("the directory {} does not exist", parent.string()), "make it");
+  }
+  const auto whole = [&](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  };
+  for (const auto& [what, path] : others) {
+    if (!path.empty() && whole(file) == whole(path))
+      refuse_path(option, file, fmt::format("it is {}, which would be lost", what), "name another file");
   }
   if (const std::string why = trial(parent); !why.empty()) refuse_path(option, file, why);
 }

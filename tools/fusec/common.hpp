@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <fuse/graph.hpp>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,11 +55,16 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// "main.cpp:4", empty where unknown.
 std::string to_string(const SourceLocation& location);
 
+/// A file of the command that an output must not be: "the graph", or another output.
+struct OtherFile {
+  std::string_view what;
+  const std::string& path;
+};
 /// Throws a user error where nothing can be written into the directory, or to the file, that `option` names:
 /// so that it is known before the work. Nothing is left there. A directory may be one that is still to be
 /// made; the one of a file exists.
 void try_directory(std::string_view option, const std::string& directory);
-void try_file(std::string_view option, const std::string& file);
+void try_file(std::string_view option, const std::string& file, std::initializer_list<OtherFile> others = {});
 
 /// All or nothing; the first makes the directory.
 void write_file(const std::string& directory, const std::string& name, std::span<const char> content);

@@ -160,7 +160,7 @@ std::string decisions_text(const CompiledGraph& compiled) {
 
 int write_instead(const Instead& instead, const PlanOptions& options) {
   const bool to_stdout = instead.file == "-";
-  if (!to_stdout) try_file(instead.option, instead.file);
+  if (!to_stdout) try_file(instead.option, instead.file, {{"the graph", options.graph.file}});
   const std::string text = instead.text(compile_graph(options.graph, true));
   if (to_stdout) {
     fmt::print("{}", text);

@@ -189,9 +189,10 @@ ExecutionMode mode_of(const std::string& name, const Executable& executable) {
 int execute(const RunOptions& given) {
   RunOptions options = given;
   if (!options.output_dir.empty()) try_directory("--output-dir", options.output_dir);
-  if (!options.trace.empty()) try_file("--trace", options.trace);
+  if (!options.trace.empty()) try_file("--trace", options.trace, {{"the graph", options.graph.file}});
   if (!options.decisions.empty()) {
-    try_file("--decisions", options.decisions);
+    try_file("--decisions", options.decisions,
+             {{"the graph", options.graph.file}, {"what --trace names", options.trace}});
     options.graph.compile.versions = options.graph.compile.builds = 1;  // they say one way for all dims
   }
   if (is_repro(options.graph.file)) {

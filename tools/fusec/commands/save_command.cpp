@@ -12,7 +12,7 @@
 namespace fuse::fusec {
 
 int execute(const SaveOptions& options) {
-  try_file("--output", options.output);
+  try_file("--output", options.output, {{"the graph", options.graph.file}});
   const Graph graph = load_graph(options.graph.file);
   std::vector<Device> devices;
   for (const std::string& profile : options.profiles)

@@ -84,8 +84,10 @@ std::string state_of(const ExploreProgress& progress, double seconds, double bud
 }  // namespace
 
 int execute(const TuneOptions& options) {
-  if (!options.output.empty()) try_file("--output", options.output);
-  if (!options.picture.empty()) try_file("--picture", options.picture);
+  const OtherFile graph_file{"the graph", options.run.graph.file};
+  if (!options.output.empty()) try_file("--output", options.output, {graph_file});
+  if (!options.picture.empty())
+    try_file("--picture", options.picture, {graph_file, {"what --output names", options.output}});
   const double budget = seconds_of(options.budget);
   const Graph graph = load_graph(options.run.graph.file);
   const auto [device, why] = device_of(options);
