@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/polynomial.hpp"
 
+#include "base/access.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::analysis {
