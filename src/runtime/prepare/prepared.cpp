@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/access.hpp"
-#include "base/quoting.hpp"
 #include "plan/fallback_launches.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/binding.hpp"
@@ -20,7 +19,6 @@
 #include "runtime/prepare/step_preparer.hpp"
 #include "runtime/prepare/task_list.hpp"
 #include "runtime/prepare/value_locations.hpp"
-#include "tensors/host_tensor.hpp"
 
 namespace fuse {
 namespace runtime {
