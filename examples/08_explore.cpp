@@ -2,8 +2,8 @@
 //
 // fuse chooses kernels by a cost model. An Explorer runs the same graph, tries other ways to run it in some
 // of the steps, and goes on with the fastest. Every step trains, those too that try something. The model is a
-// recurrent one, SCRN (models/scrn.hpp), which learns a short text by heart. Its weights are inputs whose
-// memory the new weights take. SPDX-License-Identifier: Apache-2.0
+// recurrent one, two layers of LSTMs (models/stacked_lstm.hpp), which learns a short text by heart. Its
+// weights are inputs whose memory the new weights take. SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -14,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "models/scrn.hpp"
+#include "models/stacked_lstm.hpp"
 #include "support/options.hpp"
 #include "support/run.hpp"
 #include "support/step_times.hpp"
 
 namespace {
 
-example::Scrn model_of(std::int64_t batch) {
-  return {.batch = batch, .steps = 8, .input = 64, .hidden = 128, .context = 40, .vocabulary = 1000};
+example::StackedLstm model_of(std::int64_t batch) {
+  return {.batch = batch, .steps = 8, .layers = 2, .input = 128, .hidden = 128, .vocabulary = 1000};
 }
 
 /// Numbers from -0.1 to 0.1, the same in each run of the program.
@@ -37,7 +37,7 @@ std::vector<float> small_numbers(std::size_t count, std::size_t seed) {
 /// replaces.
 class Training {
  public:
-  Training(const fuse::Explorer& explorer, const example::Scrn& model, const fuse::Device& device)
+  Training(const fuse::Explorer& explorer, const example::StackedLstm& model, const fuse::Device& device)
       : slots_(explorer.slots()), buffers_(slots_.size()) {
     loss_ = explorer.default_executable().output_slot("loss");
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -58,7 +58,7 @@ class Training {
   }
 
  private:
-  void fill(std::size_t slot, const example::Scrn& model) {
+  void fill(std::size_t slot, const example::StackedLstm& model) {
     const auto bytes = static_cast<std::size_t>(buffers_[slot].size());
     if (slots_[slot].name == "targets") {
       std::vector<std::int32_t> words(bytes / sizeof(std::int32_t));
@@ -79,11 +79,11 @@ class Training {
 };
 
 int explore(const example::Options& options) {
-  const example::Scrn model = model_of(options.integer("--batch", 1, 1024));
+  const example::StackedLstm model = model_of(options.integer("--batch", 1, 1024));
   const std::int64_t most = options.integer("--steps", 1, 10'000'000);
   const fuse::Device device = fuse::Device::auto_select();
   constexpr double learning_rate = 0.5;
-  const fuse::Graph graph = example::build_scrn_training(model, learning_rate);
+  const fuse::Graph graph = example::build_stacked_lstm_training(model, learning_rate);
   // Bits::any also tries what adds in another order, such as merged GEMMs: the loss may differ a little from
   // what it is without exploration. The graph has no symbolic dims, so that there are no values for them.
   const auto seconds_for_it = static_cast<double>(options.integer("--seconds", 1, 86'400));
