@@ -90,8 +90,21 @@ double seconds_of_step(const schedule::Step& step, const schedule::Plan& plan, c
                .seconds +
            more * target.launch_seconds;
   }
-  const bool copies = std::holds_alternative<schedule::CopyStep>(step.work);
-  return copies ? schedule::transfer_cost(whole, target).seconds : 0;
+  const bool transfers = !std::holds_alternative<schedule::KernelStep>(step.work);
+  return transfers ? schedule::transfer_cost(whole, target).seconds : 0;
+}
+
+/// A memset whose memory no other step uses is left out of a run.
+bool runs(const schedule::Step& step, const schedule::Plan& plan) {
+  const auto* zero = std::get_if<schedule::MemsetStep>(&step.work);
+  if (!zero) return true;
+  const std::vector<schedule::ValueId> roots = schedule::roots(plan);
+  const auto uses = [&](schedule::ValueId id) { return roots[id] == roots[zero->to]; };
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const schedule::Step& other) {
+    return !std::holds_alternative<schedule::MemsetStep>(other.work) &&
+           (std::any_of(other.reads.begin(), other.reads.end(), uses) ||
+            std::any_of(other.writes.begin(), other.writes.end(), uses));
+  });
 }
 
 Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& target) {
@@ -106,6 +119,7 @@ Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& targ
            static_cast<double>(size_of(value.dtype));
   };
   for (const schedule::Step& step : plan.steps) {
+    if (!runs(step, plan)) continue;
     cost.launches += !std::holds_alternative<schedule::MemsetStep>(step.work);
     for (const schedule::ValueId id : step.reads) cost.bytes += bytes(id);
     for (const schedule::ValueId id : step.writes) cost.bytes += bytes(id);
