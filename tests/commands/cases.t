@@ -81,7 +81,7 @@ values are stored between segments.
     recompute_rev10: 1 + 0, 1280 of 512 bytes, sin 960;
     recompute_rev8: 1 + 0, 1280 of 512 bytes, sin 768;
     remote: 1 + 0, 73984 of 73984 bytes, exp 18432;
-    shp2: 1 + 0, 704 of 704 bytes, exp 64;
+    shp2: 1 + 0, 960 of 704 bytes, exp 64;
     shp4: 1 + 0, 512 of 512 bytes, ;
 
 Rows of two tensors of other heads, normalised and turned, are one kernel; so is a cell of a recurrent layer, and both directions of a layer take one

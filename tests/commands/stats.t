@@ -15,8 +15,8 @@ stats counts what kernels move on the checked device.
     $ fusec stats examples/graphs/transformer_block.fuse --json --profile tiny3 | grep ratio_
       "ratio_requested": null,
       "ratio_sectors": null,
-        "ratio_requested": 1.7622111043815942,
-        "ratio_sectors": 1.6785338022505993
+        "ratio_requested": 1.7517877046635553,
+        "ratio_sectors": 1.597752454435798
 
 Large rows are told apart from small values.
 

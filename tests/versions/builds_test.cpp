@@ -105,6 +105,24 @@ TEST_CASE("builds: rows of one element have a cut of their own", "[versions][bui
   CHECK(build_text(made.regions, 0).starts_with("build 0 of 2, for all other dims; "));
 }
 
+TEST_CASE("builds: parameters may have symbols, but not what is packed", "[versions][builds]") {
+  const auto made = [](bool packs) {
+    Graph g("rows");
+    const Dim m = g.dim("M", {.min = 1, .max = 1 << 20}), n = g.dim("N", {.min = 1, .max = 1 << 16});
+    g.output("y", softmax(g.input("x", f32, {m, n}) + g.parameter("b", f32, {n})));
+    // With N = 1 the negated weights are made once.
+    if (packs) g.output("z", matmul(g.input("u", f32, {m, 8}), -g.parameter("w", f32, {8, n})));
+    return run_builds(ir_of(g), target_profile("h200"), {.builds = {.most = 4, .price = 0.3}});
+  };
+  const CompiledBuilds apart = made(false);
+  REQUIRE(apart.each.size() == 2);
+  CHECK(build_at(apart.regions, {{"M", 7}, {"N", 1}}) == 1);
+  const CompiledBuilds one = made(true);
+  CHECK(one.each.size() == 1);
+  CHECK(one.regions.each.size() == 1);
+  CHECK(one.regions.table.tests.empty());
+}
+
 TEST_CASE("builds: the declared hints have build 0, and other choosers one build", "[versions][builds]") {
   const Graph g = attention();
   const Target target = target_profile("h200");
@@ -185,6 +203,20 @@ TEST_CASE("builds: attention of any shape", "[versions][builds][emulated]") {
     INFO(outcome.text);
     CHECK(outcome.verdict == fuzz::Verdict::ok);
   }
+}
+
+TEST_CASE("builds: a norm whose parameters have symbols", "[versions][builds][emulated]") {
+  Graph g("norm");
+  const Dim m = g.dim("M", {.min = 1, .max = 64}), n = g.dim("N", {.min = 1, .max = 64});
+  g.output("y", layer_norm(g.input("x", f32, {m, n}), g.parameter("gamma", f32, {n}),
+                           g.parameter("beta", f32, {n})));
+  fuzz::Case judged = case_of(g, {.profile = "h200", .checked = true, .optimization = 0, .saved = true});
+  judged.options.versions = 8;
+  judged.program.bindings = {{{"M", 5}, {"N", 1}}, {{"M", 3}, {"N", 2}}, {{"M", 1}, {"N", 63}}};
+  CHECK(fuzz::compiled(judged, "counted").each.size() == 2);
+  const fuzz::Outcome outcome = fuzz::run_alone(judged);
+  INFO(outcome.text);
+  CHECK(outcome.verdict == fuzz::Verdict::ok);
 }
 
 TEST_CASE("builds: one packed memory serves all of them", "[versions][builds][emulated]") {

@@ -438,19 +438,11 @@ bool is_told(const PipelineOptions& options) {
          options.place || options.fault || options.graph_passes >= 0 || options.kernel_passes >= 0;
 }
 
-/// The packed memory is the same for all dims, and so is what it is made from.
-bool has_symbolic_parameters(const ir::Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& node) {
-    return node.op == ir::Op::parameter && !product(node.type.dims).is_constant();
-  });
-}
-
 }  // namespace
 
 schedule::Versions build_regions(const ir::Graph& graph, const Target& target,
                                  const PipelineOptions& options) {
-  const bool one = options.builds.most < 2 || graph.symbols.empty() || is_cpu(target) || is_told(options) ||
-                   has_symbolic_parameters(graph);
+  const bool one = options.builds.most < 2 || graph.symbols.empty() || is_cpu(target) || is_told(options);
   return one ? schedule::Versions{.each = {{}}} : RegionFinder(graph, target, options).run();
 }
 

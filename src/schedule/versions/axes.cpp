@@ -13,7 +13,7 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr std::size_t most_cells = 12;
+constexpr std::size_t most_cells = 13;
 /// Of two bytes each, they would fill the memory of the largest devices.
 constexpr double most_elements_of_device = 5e10;
 
@@ -36,7 +36,7 @@ std::vector<std::int64_t> powers(const ir::Symbol& symbol, std::int64_t first, s
   return ends;
 }
 
-std::vector<std::int64_t> powers_of_4(const ir::Symbol& symbol) { return powers(symbol, 4, 4, most_cells); }
+std::vector<std::int64_t> powers_of_4(const ir::Symbol& symbol) { return powers(symbol, 1, 4, most_cells); }
 
 std::vector<std::int64_t> equal_steps(const ir::Symbol& symbol, std::size_t cells) {
   const auto low = static_cast<double>(std::max<std::int64_t>(1, symbol.range.min));

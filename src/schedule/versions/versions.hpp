@@ -46,7 +46,7 @@ std::string facts_text(const Version&);
 struct VersionOptions {
   int most = 1;  ///< versions of a segment
   /// What a version has to gain in all cells of the range together, in the excess of docs/versions.md: 0.1
-  /// are 7% in one cell, or 2% in five.
+  /// are 4% in one cell, or 1.4% in five.
   double price = 0.1;
 };
 
