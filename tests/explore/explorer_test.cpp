@@ -272,6 +272,8 @@ TEST_CASE("what cannot be explored is refused, with what would be right", "[expl
   CHECK_THAT(refused(Device::reference(), {}),
              Catch::Contains("the reference device has nothing to explore"));
   CHECK_THAT(refused(clocked_device(), {.max_options = 0}), Catch::Contains("max_options is at least 1"));
+  CHECK_THAT(refused(clocked_device(), {.samples = 4}), Catch::Contains("samples is 0, or from 5 to 10000"));
+  CHECK_THAT(refused(clocked_device(), {.samples = 10'001}), Catch::Contains("samples = 10001"));
   CHECK_THAT(refused(clocked_device(), {.least_gain = -1}), Catch::Contains("least_gain"));
   CHECK_THROWS_WITH(Device::emulated({.clock_noise = 1}), Catch::Contains("noise"));
 }
