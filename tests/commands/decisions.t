@@ -12,42 +12,42 @@ The decisions of a plan, taken back, give the same plan and the same kernels, an
     wrote bert_large.decisions
     decisions: 170 of 170 segments run as recorded
     $ plan_of bert_large --use-decisions bert_large.decisions --profile a100
-    error: decisions: the file is for another GPU: it has {arch = 90, sms = 132, shared_per_sm = 233472, cluster = 16}, and a100 has {arch = 80, sms = 108, shared_per_sm = 167936, cluster = 1}
-      hint: fusec plan --decisions writes a file for this one; what was measured on another GPU is not taken, even where unfit entries are left out
+    error: decisions: the file is for another device: it has {arch = 90, sms = 132, shared_per_sm = 233472, cluster = 16}, and a100 has {arch = 80, sms = 108, shared_per_sm = 167936, cluster = 1}
+      hint: fusec plan --decisions writes a file for this one; what was measured on another device is not taken, even where unfit entries are left out
     [2]
     $ same_plan bert_layer
     wrote bert_layer.decisions
     decisions: 7 of 7 segments run as recorded
     $ plan_of bert_layer --use-decisions bert_layer.decisions --profile a100
-    error: decisions: the file is for another GPU: * (glob)
+    error: decisions: the file is for another device: * (glob)
     ...
     [2]
     $ same_plan layer_norm_backward
     wrote layer_norm_backward.decisions
     decisions: 1 of 1 segments run as recorded
     $ plan_of layer_norm_backward --use-decisions layer_norm_backward.decisions --profile a100
-    error: decisions: the file is for another GPU: * (glob)
+    error: decisions: the file is for another device: * (glob)
     ...
     [2]
     $ same_plan layernorm
     wrote layernorm.decisions
     decisions: 1 of 1 segments run as recorded
     $ plan_of layernorm --use-decisions layernorm.decisions --profile a100
-    error: decisions: the file is for another GPU: * (glob)
+    error: decisions: the file is for another device: * (glob)
     ...
     [2]
     $ same_plan softmax
     wrote softmax.decisions
     decisions: 1 of 1 segments run as recorded
     $ plan_of softmax --use-decisions softmax.decisions --profile a100
-    error: decisions: the file is for another GPU: * (glob)
+    error: decisions: the file is for another device: * (glob)
     ...
     [2]
     $ same_plan transformer_block
     wrote transformer_block.decisions
     decisions: 13 of 13 segments run as recorded
     $ plan_of transformer_block --use-decisions transformer_block.decisions --profile a100
-    error: decisions: the file is for another GPU: * (glob)
+    error: decisions: the file is for another device: * (glob)
     ...
     [2]
 

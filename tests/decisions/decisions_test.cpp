@@ -263,7 +263,7 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
   CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
   CHECK(refused(g, with(text, "decisions 4", "decisions 3")).find("line 1: ") != std::string::npos);
-  CHECK(refused(g, text, "a100").find("decisions: the file is for another GPU") != std::string::npos);
+  CHECK(refused(g, text, "a100").find("decisions: the file is for another device") != std::string::npos);
   CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
   CHECK(refused(g, text + "kernel 12 {" + nest + "}\n").find("'12' is no key") != std::string::npos);
   CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);

@@ -95,10 +95,10 @@ void check_target(const Decisions& decisions, const Target& target) {
   if (decisions.target == own) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format(
-                   "decisions: the file is for another GPU: it has {{{}}}, and {} has {{{}}}",
+                   "decisions: the file is for another device: it has {{{}}}, and {} has {{{}}}",
                    differing(decisions.target, own), target.name, differing(own, decisions.target)),
-               .hint = "fusec plan --decisions writes a file for this one; what was measured on another GPU "
-                       "is not taken, "
+               .hint = "fusec plan --decisions writes a file for this one; what was measured on another "
+                       "device is not taken, "
                        "even where unfit entries are left out"});
 }
 
