@@ -65,6 +65,33 @@ std::string cut_text(const Outline& outline) {
   return text;
 }
 
+/// Whether a GEMM reads what follows from parameters alone, of which one has symbols in the whole graph: with
+/// the facts of the region it would be packed, and packed memory is the same for all dims.
+bool packs_symbolic(const ir::Graph& whole, const ir::Graph& of_region) {
+  std::set<std::string> symbolic;
+  for (const ir::Node& node : whole.nodes) {
+    if (node.op == ir::Op::parameter && !product(node.type.dims).is_constant())
+      symbolic.insert(ir::attr<ir::NameAttr>(node).name);
+  }
+  if (symbolic.empty()) return false;
+  const std::vector<bool> fixed = ir::fixed_values(of_region);
+  std::vector<bool> reads(of_region.nodes.size());
+  for (ir::NodeId id = 0; id < of_region.nodes.size(); ++id) {
+    const ir::Node& node = of_region[id];
+    const auto any_operand = [&](const auto& has) {
+      return std::any_of(node.operands.begin(), node.operands.end(), has);
+    };
+    reads[id] = node.op == ir::Op::parameter
+                    ? symbolic.contains(ir::attr<ir::NameAttr>(node).name)
+                    : any_operand([&](ir::NodeId operand) { return reads[operand]; });
+    const auto is_packed = [&](ir::NodeId operand) {
+      return fixed[operand] && reads[operand] && of_region[operand].op != ir::Op::parameter;
+    };
+    if (ir::info(node.op).relation == ir::Relation::contraction && any_operand(is_packed)) return true;
+  }
+  return false;
+}
+
 class RegionFinder {
  public:
   RegionFinder(const ir::Graph& graph, const Target& target, const PipelineOptions& options)
@@ -398,7 +425,7 @@ class RegionFinder {
   /// may be made than was judged.
   bool gains(const schedule::Version& version, const std::vector<const Cell*>& inside) const {
     std::optional<Outline> outline = this->outline([&] { return schedule::graph_of(graph_, version); });
-    if (!outline) return false;
+    if (!outline || packs_symbolic(graph_, outline->graph)) return false;
     const Cut cut = cut_of({}, std::move(*outline));
     double gain = 0;
     for (const Cell* cell : inside) {
