@@ -16,7 +16,8 @@ inline double median(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
-/// The time of each step, and the median of those around it, as SVG. Throws std::runtime_error.
+/// The times of steps, of no more than 4,000 of them, and the median of those around each, as SVG. Throws
+/// std::runtime_error.
 inline void draw_step_times(const std::string& path, const std::vector<double>& seconds) {
   constexpr double width = 860, height = 300, left = 60, top = 20, bottom = 40;
   std::vector<double> sorted = seconds;
@@ -39,11 +40,12 @@ inline void draw_step_times(const std::string& path, const std::vector<double>& 
     svg << "<line x1=\"" << left << "\" x2=\"" << width - 20 << "\" y1=\"" << y(time) << "\" y2=\"" << y(time)
         << "\" stroke=\"#e5e7eb\"/><text x=\"4\" y=\"" << y(time) + 4 << "\">" << label << "</text>\n";
   }
-  for (std::size_t i = 0; i < seconds.size(); ++i)
+  const std::size_t apart = (seconds.size() + 3999) / 4000;  // a million circles are no picture
+  for (std::size_t i = 0; i < seconds.size(); i += apart)
     svg << "<circle cx=\"" << x(i) << "\" cy=\"" << y(seconds[i]) << "\" r=\"1.5\" fill=\"#93c5fd\"/>\n";
   svg << "<polyline fill=\"none\" stroke=\"#1d4ed8\" stroke-width=\"2\" points=\"";
-  constexpr std::size_t around = 12;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
+  const std::size_t around = std::max<std::size_t>(12, apart);
+  for (std::size_t i = 0; i < seconds.size(); i += apart) {
     const std::size_t first = i < around ? 0 : i - around, end = std::min(seconds.size(), i + around + 1);
     svg << x(i) << ','
         << y(median({seconds.begin() + static_cast<std::ptrdiff_t>(first),
