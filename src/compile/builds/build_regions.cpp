@@ -17,6 +17,7 @@
 #include "compile/builds/builds.hpp"
 #include "ir/graph/attr.hpp"
 #include "ir/graph/fixed_values.hpp"
+#include "ir/graph/verify.hpp"
 #include "os/parallel.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/segments/canonical.hpp"
@@ -208,7 +209,9 @@ class RegionFinder {
   /// Of dims for which the graph makes no sense there is none: a slice may leave its operand.
   std::optional<Outline> outline(const std::function<ir::Graph()>& graph) const {
     try {
-      return outline_of(graph(), target_, options_);
+      const ir::Graph made = graph();
+      ir::verify(made, ErrorKind::user);  // with values that nobody reads, which the pipeline removes later
+      return outline_of(made, target_, options_);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::user) throw;
       return std::nullopt;
