@@ -122,7 +122,8 @@ TEST_CASE("builds: parameters may have symbols, but not what is packed", "[versi
   for (const Compiled& build : packs.each) CHECK(build.plan.setup.empty());
 }
 
-TEST_CASE("builds: a value that nobody reads and no region can have excludes that region", "[versions][builds]") {
+TEST_CASE("builds: a value that nobody reads and no region can have excludes that region",
+          "[versions][builds]") {
   Graph g("rows");
   const Dim m = g.dim("M", {.min = 1, .max = 1 << 20}), n = g.dim("N", {.min = 1, .max = 1 << 16});
   const Tensor x = g.input("x", f32, {m, n});
