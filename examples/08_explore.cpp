@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
                          {{"--batch", "N", "8", "sequences in a batch"},
                           {"--threads", "N", "1", "of a CPU: a compiler works beside it"},
                           {"--steps", "N", "1000000", "at most; it ends 200 steps after the exploration"},
-                          {"--seconds", "N", "120", "for the exploration, by an estimate"},
+                          {"--seconds", "N", "600", "for the exploration: with fewer, less is tried"},
                           {"--picture", "FILE", "", "write the time of each step there, as SVG"},
                           {"--save", "FILE", "", "write what was found there"}}));
   });
