@@ -137,7 +137,7 @@ TEST_CASE("a target's keys and numbers are read, whatever their order", "[schedu
   CHECK(refused_target("target {}").starts_with(at_2 + "the target lacks the key 'arch'"));
   CHECK(refused_target(with_field("sms = 132, ", "").insert(8, "sms=132,")) == "no error");
   CHECK(refused_target(with_field("sms = 132", "sms = 66"))
-            .find("for another GPU: it has {sms = 66}, and h200 has {sms = 132}") != std::string::npos);
+            .find("for another device: it has {sms = 66}, and h200 has {sms = 132}") != std::string::npos);
   CHECK(refusal(one_softmax(), no_decisions() + "target {}\n") ==
         at_3 + "there is a target already\n  hint: a file is for one GPU");
 }

@@ -114,6 +114,14 @@ TEST_CASE("versions: none for a region that all facts together exclude", "[versi
       CHECK_NOTHROW(analysis::facts_of(graph_of(made.graph, version)));
 }
 
+TEST_CASE("versions: the test for narrow indices bounds symbols before nests are chosen", "[versions]") {
+  // From L >= 16385 and B * L * L below 2^31 follows B <= 7, too little to test whether vectors divide it.
+  Graph g("bounded");
+  const Dim b = g.dim("B", {.min = 1, .max = 256}), l = g.dim("L", {.min = 16385, .max = 1 << 20});
+  g.output("y", random_uniform(f32, {l, l, b}, g.input("seed", i64, {}), g.input("offset", i64, {})));
+  CHECK(compiled_with(g, 8).schedules.size() == 2);
+}
+
 TEST_CASE("versions: rows and columns of one kernel have an axis each", "[versions]") {
   Graph g("both");
   const Dim m = g.dim("M", {.min = 1, .max = 1000000}), n = g.dim("N", {.min = 1, .max = 1000000});

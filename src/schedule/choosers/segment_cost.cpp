@@ -313,6 +313,27 @@ double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const Ke
   return sum == 0 ? 0 : target.launch_seconds + sum;
 }
 
+double seconds_of_reducing(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                           const Target& target) {
+  // The SASS of a layer norm's gradients for an H200 issues about 50 instructions per reduction and thread by
+  // several warps, half of them behind the first barrier.
+  constexpr double by_lanes = 25, by_warps = 50;
+  if (is_cpu(target)) return 0;
+  double instructions = 0;
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    const Phase phase = staged(graph, segment.phases[i], own);
+    if (!has_columns(phase)) continue;
+    const auto reductions = std::count_if(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
+      return stage.form == Stage::Form::inner_reduce;
+    });
+    const double threads = static_cast<double>(own.block_threads()) / static_cast<double>(rows_at_once(own));
+    instructions += static_cast<double>(launches(graph, phase, own).front().results.hint()) * threads *
+                    static_cast<double>(reductions) * (threads > 32 ? by_warps : by_lanes);
+  }
+  return 2 * instructions / target.flops_f32;
+}
+
 namespace {
 
 /// The ranges of blocks run at a time, as far as there are slots. So no phase takes less than on a device

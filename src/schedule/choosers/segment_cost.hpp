@@ -22,6 +22,9 @@ double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, c
 /// cache, since choosers give short rows few threads; whoever compares other choices has to count it. Not
 /// measured. 0: nothing is known.
 double seconds_of_waves(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
+/// The arithmetic by which the threads of a row reduce what each of them has, where columns are reduced as
+/// well: with few elements per thread it is more than all else. segment_seconds leaves it out, too.
+double seconds_of_reducing(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
 
 /// The same for a regional segment of slices, which are known, as are its bytes of shared memory: finding
 /// them takes longer than this.

@@ -136,7 +136,7 @@ class VersionFinder {
   /// find and others may not.
   std::optional<Versions> best_versions(const CellGrid& grid, const std::vector<DimRelation>& first) const {
     try {
-      std::optional<RegionTree> tree = best_tree_of(grid, options_.most - (first.empty() ? 0 : 1));
+      std::optional<RegionTree> tree = best_tree_of(grid, first);
       if (!tree) return std::nullopt;
       const std::size_t regions = tree->regions.size();
       if (first.empty()) return regions < 2 ? std::nullopt : std::optional(versions(*tree, {}));
@@ -150,7 +150,8 @@ class VersionFinder {
   }
 
   /// None where no candidate can run in some region.
-  std::optional<RegionTree> best_tree_of(CellGrid grid, int most) const {
+  std::optional<RegionTree> best_tree_of(CellGrid grid, const std::vector<DimRelation>& first) const {
+    const int most = options_.most - (first.empty() ? 0 : 1);
     std::vector<bool> counts(grid.cells[0] * grid.cells[1]);
     for (const Cell* cell : taken_) counts[cell->number] = true;
     for (std::vector<double>& excess : grid.excess) {
@@ -159,7 +160,7 @@ class VersionFinder {
     }
     for (;;) {
       RegionTree tree = best_tree(grid, most, options_.price);
-      const std::size_t forbidden = choose_again(tree, grid);
+      const std::size_t forbidden = choose_again(tree, first, grid);
       if (forbidden == none) return std::nullopt;
       if (forbidden == 0) return tree;
     }
@@ -173,7 +174,8 @@ class VersionFinder {
   /// Candidates of other cells are far from what a chooser would take.
   double seconds_of(const ir::Graph& graph, const KernelChoices& choices) const {
     return std::max(segment_seconds(graph, part_.segment, choices, target_),
-                    seconds_of_waves(graph, part_.segment, choices, target_));
+                    seconds_of_waves(graph, part_.segment, choices, target_)) +
+           seconds_of_reducing(graph, part_.segment, choices, target_);
   }
 
   /// Whether the cost model can say what the choices cost in the middle of a cell.
@@ -249,17 +251,18 @@ class VersionFinder {
     return wide;
   }
 
-  /// A region has longer rows than each of its cells: what registers held there, they may not hold here. So
-  /// the best candidates of each region are compared once more, under its facts. Where none of them can run,
+  /// A region has longer rows than each of its cells: what registers held there, they may not hold here. And
+  /// the relations that are tested first bound symbols further. So the best candidates of each region are
+  /// compared once more, under all facts of its version. Where none of them can run,
   /// they are forbidden in the cells that are too much for them; gives the number of these, and `none` where
   /// there are no others.
-  std::size_t choose_again(RegionTree& tree, CellGrid& grid) const {
+  std::size_t choose_again(RegionTree& tree, const std::vector<DimRelation>& first, CellGrid& grid) const {
     for (const RegionTree::Region& region : tree.regions) {
       const bool occurs =
           std::any_of(taken_.begin(), taken_.end(), [&](const Cell* cell) { return has(region, *cell); });
       if (!occurs) return none;
     }
-    const Versions made = versions(tree, {});
+    const Versions made = versions(tree, first);
     std::size_t forbidden = 0;
     for (std::size_t i = 0; i < tree.regions.size(); ++i) {
       RegionTree::Region& region = tree.regions[i];
