@@ -82,4 +82,21 @@ TEST_CASE("profiles and thread counts are validated", "[emulated]") {
   CHECK(backend->report().find("emulated tiny3: plain, 3 threads") == 0);
 }
 
+TEST_CASE("a thread has as much memory of its own as on a GPU", "[emulated]") {
+  EmulatedDevice d({});
+  d.load(R"(
+FUSE_KERNEL(64) deep(global<int> y) {
+  volatile int own[100000];
+  for (int i = 0; i < 100000; ++i) own[i] = i + threadIdx.x;
+  block_barrier();
+  int wrong = 0;
+  for (int i = 0; i < 100000; ++i) wrong += own[i] != i + threadIdx.x;
+  store(y, threadIdx.x, wrong);
+}
+)");
+  const auto y = d.buffer(std::vector<std::int32_t>(64, 1));
+  CHECK(d.run("deep", {1}, {y}));
+  for (const std::int32_t wrong : d.values<std::int32_t>(y)) CHECK(wrong == 0);
+}
+
 }  // namespace fuse::test

@@ -36,10 +36,12 @@ namespace {
 
 namespace ctx = boost::context::detail;
 
+// A thread of a GPU has 512 KB of its own. Unoptimised frames are larger than a GPU's, since each value has a
+// place of its own, and instrumented ones larger still. Pages are taken when they are used.
 #if defined(FUSE_FIBER_ASAN) || defined(FUSE_FIBER_TSAN)
-constexpr std::size_t stack_bytes = 128 << 10;  // instrumented frames are large
+constexpr std::size_t stack_bytes = 1024 << 10;
 #else
-constexpr std::size_t stack_bytes = 64 << 10;  // unoptimised frames are large; pages are taken when used
+constexpr std::size_t stack_bytes = 512 << 10;
 #endif
 constexpr std::size_t stacks_per_mapping = 32;
 constexpr std::size_t colour_bytes = 4096;
