@@ -11,6 +11,8 @@
 #include <numeric>
 #include <queue>
 
+#include "base/lists.hpp"
+
 namespace fuse::schedule {
 namespace {
 
@@ -66,25 +68,32 @@ std::vector<TaskId> plan_order(std::size_t tasks) {
   return order;
 }
 
-/// The next task is always the ready one with the longest path from its start to the end.
-std::vector<TaskId> critical_order(std::span<const Task> tasks) {
+/// The seconds of the longest path from each task's start to the end.
+std::vector<double> ranks_of(std::span<const Task> tasks) {
   std::vector<double> rank(tasks.size(), 0);
-  std::vector<std::uint32_t> missing(tasks.size());
-  std::vector<std::vector<TaskId>> then(tasks.size());
   for (TaskId t = static_cast<TaskId>(tasks.size()); t-- > 0;) {
     rank[t] += tasks[t].seconds;
-    missing[t] = static_cast<std::uint32_t>(tasks[t].after.size());
-    for (const TaskId before : tasks[t].after) {
-      rank[before] = std::max(rank[before], rank[t]);
-      then[before].push_back(t);
-    }
+    for (const TaskId before : tasks[t].after) rank[before] = std::max(rank[before], rank[t]);
   }
+  return rank;
+}
+
+/// The next task is always the ready one with the longest path from its start to the end.
+std::vector<TaskId> critical_order(std::span<const Task> tasks, const std::vector<double>& rank) {
+  std::vector<std::uint32_t> missing(tasks.size());
+  for (TaskId t = 0; t < tasks.size(); ++t) missing[t] = static_cast<std::uint32_t>(tasks[t].after.size());
+  const auto then = Lists<TaskId>::grouped(tasks.size(), [&](auto&& add) {
+    for (TaskId t = 0; t < tasks.size(); ++t) {
+      for (const TaskId before : tasks[t].after) add(before, t);
+    }
+  });
   const auto later = [&](TaskId a, TaskId b) { return rank[a] != rank[b] ? rank[a] < rank[b] : a > b; };
   std::priority_queue<TaskId, std::vector<TaskId>, decltype(later)> ready(later);
   for (TaskId t = 0; t < tasks.size(); ++t) {
     if (missing[t] == 0) ready.push(t);
   }
   std::vector<TaskId> order;
+  order.reserve(tasks.size());
   while (!ready.empty()) {
     order.push_back(ready.top());
     ready.pop();
@@ -97,19 +106,27 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks) {
 
 /// What each task has to follow: what it depends on, and for a cooperative task also the one before it in the
 /// order, where they might not all be resident together.
-std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
-                                           const StreamChoices& choices, const Target& target) {
-  std::vector<std::vector<TaskId>> before(tasks.size());
-  for (TaskId t = 0; t < tasks.size(); ++t) before[t] = tasks[t].after;
+Lists<TaskId> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
+                        const StreamChoices& choices, const Target& target) {
   std::vector<Residency> cooperative;
-  TaskId last = no_task;
   for (const TaskId t : order)
     cooperative.insert(cooperative.end(), tasks[t].cooperative ? 1 : 0, tasks[t].residency);
   const bool together = !choices.order_cooperative || fit_together(cooperative, target);
+  std::vector<TaskId> follows(tasks.size(), no_task);  // for a cooperative task, the one before it
+  TaskId last = no_task;
   for (const TaskId t : order) {
     if (!tasks[t].cooperative) continue;
-    if (!together && last != no_task) before[t].push_back(last);
+    if (!together) follows[t] = last;
     last = t;
+  }
+  std::size_t count = tasks.size();
+  for (const Task& task : tasks) count += task.after.size();
+  Lists<TaskId> before;
+  before.reserve(tasks.size(), count);
+  for (TaskId t = 0; t < tasks.size(); ++t) {
+    before.begin();
+    for (const TaskId each : tasks[t].after) before.push_back(each);
+    if (follows[t] != no_task) before.push_back(follows[t]);
   }
   return before;
 }
@@ -117,8 +134,7 @@ std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::spa
 /// Gives each task the stream on which the model starts it first.
 class Placer {
  public:
-  Placer(std::span<const Task> tasks, const StreamChoices& choices,
-         const std::vector<std::vector<TaskId>>& before)
+  Placer(std::span<const Task> tasks, const StreamChoices& choices, const Lists<TaskId>& before)
       : tasks_(tasks),
         choices_(choices),
         before_(before),
@@ -182,13 +198,13 @@ class Placer {
 
   std::span<const Task> tasks_;
   const StreamChoices& choices_;
-  const std::vector<std::vector<TaskId>>& before_;
+  const Lists<TaskId>& before_;
   std::vector<double> free_, share_;  // per stream: when its last task ends, and what that fills
 };
 
 /// Adds the waits that the streams alone do not give. The latest task that one has to follow comes first:
 /// what that has waited for needs no wait of its own.
-void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
+void add_waits(StreamPlan& plan, Lists<TaskId>& before) {
   std::vector<std::uint32_t> position(plan.order.size());
   for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
   Clocks clocks(plan.order.size(), static_cast<std::size_t>(plan.streams));
@@ -199,9 +215,10 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
   };
   for (const TaskId task : plan.order) {
     clocks.append(task, plan.stream[task]);
-    std::sort(before[task].begin(), before[task].end(),
+    const std::span<TaskId> latest_first = before[task];
+    std::sort(latest_first.begin(), latest_first.end(),
               [&](TaskId a, TaskId b) { return position[a] > position[b]; });
-    for (const TaskId on : before[task]) {
+    for (const TaskId on : latest_first) {
       if (wait(task, on)) plan.waits.push_back({task, on});
     }
   }
@@ -255,7 +272,7 @@ StreamPlan plan_in(std::vector<TaskId> order, std::span<const Task> tasks, const
                    const Target& target) {
   StreamPlan plan;
   plan.order = std::move(order);
-  std::vector<std::vector<TaskId>> before = orders_of(tasks, plan.order, choices, target);
+  Lists<TaskId> before = orders_of(tasks, plan.order, choices, target);
   Placer(tasks, choices, before).run(plan);
   add_waits(plan, before);
   return plan;
@@ -278,8 +295,11 @@ StreamPlan plan_streams(std::span<const Task> tasks, const StreamChoices& choice
   const bool is_told =
       !choices.stream.empty() && std::ranges::find(choices.stream, open_stream) == choices.stream.end();
   if (choices.max_streams == 1 || is_told) return plan;
-  StreamPlan other = plan_in(critical_order(tasks), tasks, choices, target);
-  return other.seconds < plan.seconds * (1 - least_gain) ? other : plan;
+  const double enough = plan.seconds * (1 - least_gain);
+  const std::vector<double> rank = ranks_of(tasks);
+  if (std::ranges::any_of(rank, [&](double path) { return path >= enough; })) return plan;
+  StreamPlan other = plan_in(critical_order(tasks, rank), tasks, choices, target);
+  return other.seconds < enough ? other : plan;
 }
 
 HappensBefore::HappensBefore(const StreamPlan& plan)

@@ -50,17 +50,14 @@ double sticky_double(std::int64_t value) {
 
 std::optional<std::int64_t> checked_element_count(std::span<const std::int64_t> shape,
                                                   std::size_t element_bytes) {
-  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   std::int64_t bytes = static_cast<std::int64_t>(element_bytes);
   bool empty = false;
   for (const std::int64_t extent : shape) {
     if (extent < 0) return std::nullopt;
     if (extent == 0) {
       empty = true;
-    } else if (bytes > limit / extent) {
+    } else if (__builtin_mul_overflow(bytes, extent, &bytes)) {
       return std::nullopt;
-    } else {
-      bytes *= extent;
     }
   }
   return empty ? 0 : bytes / static_cast<std::int64_t>(element_bytes);

@@ -45,7 +45,7 @@ std::string print(const Prepared::Impl& p) {
                       fmt::join(p.commands.final_waits, " "), p.commands.events, p.launches, p.gemm_calls);
   for (std::size_t slot = 0; slot < p.shapes.size(); ++slot) {
     text += fmt::format("{} {} {} bytes, {}{}\n", p.executable->slot_names[slot],
-                        runtime::SlotType{p.executable->slots()[slot].dtype, p.shapes[slot]}, p.bytes[slot],
+                        runtime::SlotType{p.executable->slots()[slot].dtype, *p.shapes[slot]}, p.bytes[slot],
                         p.packs[slot] ? "packs" : "", p.runs[slot] ? "runs" : "");
   }
   return p.split ? text + "or\n" + print(*p.split) : text;

@@ -9,6 +9,7 @@
 
 using fuse::runtime::LiveRange;
 using fuse::runtime::MemoryPlan;
+using fuse::runtime::MemoryPlanner;
 using fuse::runtime::plan_memory;
 
 namespace {
@@ -115,4 +116,33 @@ TEST_CASE("memory plan: sizes that overflow are refused", "[runtime]") {
   const std::vector<LiveRange> two = {{huge / 2 + 1, 0, 1}, {huge / 2 + 1, 0, 1}};
   REQUIRE_THROWS_WITH(plan_memory(one), "the temporaries overflow 63 bits of bytes");
   REQUIRE_THROWS_WITH(plan_memory(two), "the temporaries overflow 63 bits of bytes");
+}
+
+TEST_CASE("memory plan: other sizes are planned as if they were the first", "[runtime]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const auto below = [&](unsigned n) { return static_cast<std::uint32_t>(random() % n); };
+  std::vector<LiveRange> ranges(30);
+  for (LiveRange& range : ranges) {
+    const std::uint32_t first = below(20);
+    range = {0, first, first + below(6)};
+  }
+  MemoryPlanner planner(ranges);
+  for (int round = 0; round < 50; ++round) {
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      ranges[i].bytes = below(3) == 0 ? 0 : below(4000);
+      planner.resize(i, ranges[i].bytes);
+    }
+    const MemoryPlan again = planner.plan(), fresh = plan_memory(ranges);
+    check(ranges, again);
+    CHECK(again.offsets == fresh.offsets);
+    CHECK(again.total == fresh.total);
+    CHECK(again.lower_bound == fresh.lower_bound);
+  }
+  planner.resize(0, std::numeric_limits<std::int64_t>::max());
+  CHECK_THROWS_AS(planner.plan(), fuse::Error);
+  MemoryPlanner never({LiveRange()});
+  never.resize(0, 1);  // it is live at no step
+  CHECK_THROWS_AS(never.plan(), fuse::Error);
 }

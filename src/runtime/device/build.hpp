@@ -24,7 +24,8 @@ struct Build {
   /// The plan with the fallback launches of all its cooperative kernels, for runs that find the device's
   /// slots taken. Empty: it has none.
   std::optional<schedule::Plan> split{};
-  std::vector<std::string> texts{}, split_texts{};  ///< for each step of the plan, and of `split`, step_text
+  /// For each step of the plan, of `split`, and of the setup, step_text.
+  std::vector<std::string> texts{}, split_texts{}, setup_texts{};
 };
 
 }  // namespace fuse::runtime

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
+#include "base/access.hpp"
 #include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "tensors/host_tensor.hpp"
@@ -118,15 +121,21 @@ Binding::Binding(const Signature& signature, const DimValues& values) : values_(
 }
 
 std::int64_t Binding::value(const Dim& dim) const {
-  if (dim.is_constant()) return dim.constant();
+  const auto* const expression = poly_of(dim);
+  if (!expression) return dim.constant();
+  Known& known =
+      known_[reinterpret_cast<std::uintptr_t>(expression) / alignof(std::max_align_t) % known_.size()];
+  if (poly_of(known.dim) == expression) return known.value;
   try {
-    return dim.evaluate([&](std::string_view name) {
+    const std::int64_t value = dim.evaluate([&](std::string_view name) {
       const auto found = values_.find(name);
       if (found != values_.end()) return found->second;
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::internal,
                    .message = fmt::format("'{}' in {} is no symbol of the graph", name, dim.to_string())});
     });
+    known = {dim, value};
+    return value;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_extent) throw;
     throw Error({.code = ErrorCode::invalid_extent,

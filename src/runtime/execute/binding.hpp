@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <string>
@@ -12,6 +13,7 @@
 
 namespace fuse::runtime {
 
+/// One thread at a time may use it.
 class Binding {
  public:
   /// Throws unknown_name for a value whose symbol is not declared, unbound for a symbol that outputs or
@@ -27,6 +29,13 @@ class Binding {
 
  private:
   DimValues values_;
+  /// Values of expressions, by where these are in memory: most are asked for many times. An entry keeps its
+  /// expression alive, so that no other one comes to lie there.
+  struct Known {
+    Dim dim{};
+    std::int64_t value = 0;
+  };
+  mutable std::array<Known, 64> known_{};
 };
 
 /// Throws invalid_extent with op, line and values where an op makes no sense for this binding: an extent is

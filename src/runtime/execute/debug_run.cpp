@@ -27,7 +27,7 @@ Inputs read_values(const Prepared::Impl& p, std::span<const BufferView> buffers,
   Inputs inputs(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind == Slot::Kind::output || !p.runs[i]) continue;
-    HostTensor tensor = HostTensor::make(slots[i].dtype, p.shapes[i]);
+    HostTensor tensor = HostTensor::make(slots[i].dtype, *p.shapes[i]);
     if (p.bytes[i] > 0) {
       backend.download(queue, tensor.data.data(), buffers[i].address, p.bytes[i]).throw_if_failed();
     }

@@ -31,6 +31,15 @@ std::optional<schedule::Plan> split_plan(const schedule::Plan& plan) {
   return split;
 }
 
+std::optional<std::vector<std::int64_t>> fixed_shape(const std::vector<Dim>& dims) {
+  std::vector<std::int64_t> shape;
+  for (const Dim& dim : dims) {
+    if (!dim.is_constant()) return std::nullopt;
+    shape.push_back(dim.constant());
+  }
+  return shape;
+}
+
 /// For each slot, whether the steps of some build read it or write it.
 std::vector<char> read_by_steps(const std::vector<Build>& builds) {
   std::vector<char> read(builds.front().program->signature.slots.size());
@@ -60,17 +69,21 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
     for (const codegen::KernelInfo& kernel : build.program->kernels)
       build.functions.push_back(&build.module->function(kernel.name));
     build.split = split_plan(build.program->plan);
-    const auto texts_of = [&](const schedule::Plan& plan) {
+    const auto texts_of = [&](const std::vector<schedule::Step>& steps) {
       std::vector<std::string> texts;
-      for (const schedule::Step& step : plan.steps) texts.push_back(step_text(*build.program, step));
+      for (const schedule::Step& step : steps) texts.push_back(step_text(*build.program, step));
       return texts;
     };
-    build.texts = texts_of(build.program->plan);
-    if (build.split) build.split_texts = texts_of(*build.split);
+    build.texts = texts_of(build.program->plan.steps);
+    build.setup_texts = texts_of(build.program->plan.setup);
+    if (build.split) build.split_texts = texts_of(build.split->steps);
   }
   std::vector<std::string> names;
-  for (const Slot& slot : builds.front().program->signature.slots)
+  std::vector<std::optional<std::vector<std::int64_t>>> fixed_shapes;
+  for (const Slot& slot : builds.front().program->signature.slots) {
     names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
+    fixed_shapes.push_back(fixed_shape(slot.dims));
+  }
   std::vector<char> read;
   if (builds.size() > 1) {
     keep_setups(builds);
@@ -81,7 +94,8 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
                                                           .origin = std::move(origin),
                                                           .builds = std::move(builds),
                                                           .read_in_runs = std::move(read),
-                                                          .slot_names = std::move(names)}));
+                                                          .slot_names = std::move(names),
+                                                          .fixed_shapes = std::move(fixed_shapes)}));
 }
 
 }  // namespace runtime

@@ -7,10 +7,12 @@
 #include <deque>
 #include <fuse/executable.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "plan/program.hpp"
 #include "plan/stream_plan.hpp"
 #include "runtime/device/backend.hpp"
@@ -47,6 +49,8 @@ struct Executable::Impl {
   std::vector<runtime::Build> builds{};  ///< of one graph; the first serves all dims
   std::vector<char> read_in_runs{};  ///< for each slot, whether a run of some build reads it; of one: empty
   std::vector<std::string> slot_names{};  ///< for each slot: "output 'y'"
+  /// For each slot, its shape where that is the same for all dims; else no vector.
+  std::vector<std::optional<std::vector<std::int64_t>>> fixed_shapes{};
 
   const runtime::Signature& signature() const { return builds.front().program->signature; }
   const std::vector<Slot>& slots() const { return signature().slots; }
@@ -146,7 +150,8 @@ struct Prepared::Impl {
   std::shared_ptr<const Executable::Impl> executable{};  ///< first: gemms live on its device
   const runtime::Build* build = nullptr;                 ///< of the executable, the one for these dims
   DimValues dims;
-  std::vector<std::vector<std::int64_t>> shapes;  ///< for each slot, its shape
+  std::vector<const std::vector<std::int64_t>*> shapes;  ///< for each slot, its shape
+  std::deque<std::vector<std::int64_t>> own_shapes;      ///< the shapes that are not the executable's
   std::vector<std::int64_t> bytes;
   std::string device_name;
   std::vector<char> packs, runs;  ///< for each slot, whether pack, and run, need its buffer
@@ -159,7 +164,7 @@ struct Prepared::Impl {
   schedule::StreamPlan streams;  ///< the streams of the steps
   runtime::Commands commands;
   /// For each slot, then for the packed memory, the arguments that are addresses in it.
-  std::vector<std::vector<std::uint32_t>> arguments_of;
+  Lists<std::uint32_t> arguments_of;
   std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
   schedule::Alternatives cooperative;  ///< launches that a workspace reserves slots for

@@ -25,4 +25,15 @@ void PreparedShapes::keep(const DimValues& dims, std::shared_ptr<const Prepared:
   entries_.pop_back();
 }
 
+std::unique_ptr<Reusable> PreparedShapes::take(const schedule::Plan& plan) {
+  const std::lock_guard lock(mutex_);
+  const auto found = reusable_.find(&plan);
+  return found == reusable_.end() ? nullptr : std::move(found->second);
+}
+
+void PreparedShapes::keep(const schedule::Plan& plan, std::unique_ptr<Reusable> made) {
+  const std::lock_guard lock(mutex_);
+  reusable_[&plan].swap(made);
+}
+
 }  // namespace fuse::runtime

@@ -5,10 +5,18 @@
 #include <cstddef>
 #include <fuse/executable.hpp>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 
+#include "plan/plan.hpp"
+
 namespace fuse::runtime {
+
+/// What prepare found for some dims, and may use again for others. It alone knows what that is.
+struct Reusable {
+  virtual ~Reusable() = default;
+};
 
 class PreparedShapes {
  public:
@@ -18,6 +26,9 @@ class PreparedShapes {
   std::shared_ptr<const Prepared::Impl> find(const DimValues& dims);
   /// Keeps it in place of the one that was asked for longest ago.
   void keep(const DimValues& dims, std::shared_ptr<const Prepared::Impl> made);
+  /// What was last kept for a plan of the executable, or null. It is given away, so that one thread has it.
+  std::unique_ptr<Reusable> take(const schedule::Plan& plan);
+  void keep(const schedule::Plan& plan, std::unique_ptr<Reusable> made);
 
  private:
   struct Entry {
@@ -26,6 +37,7 @@ class PreparedShapes {
   };
   std::mutex mutex_;
   std::list<Entry> entries_;  // the one that was asked for last comes first
+  std::map<const schedule::Plan*, std::unique_ptr<Reusable>> reusable_;
 };
 
 }  // namespace fuse::runtime

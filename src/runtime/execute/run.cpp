@@ -31,7 +31,7 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 }
 
 runtime::SlotType type_of(const Prepared::Impl& p, std::size_t slot) {
-  return {p.executable->slots()[slot].dtype, p.shapes[slot]};
+  return {p.executable->slots()[slot].dtype, *p.shapes[slot]};
 }
 
 /// `needed` says for each slot whether it is: a null view of one that is not is passed over.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "runtime/execute/workspace_alignment.hpp"
 
 namespace fuse::runtime {
@@ -40,6 +41,29 @@ struct MemoryPlan {
   std::vector<std::int64_t> offsets;  ///< for each range, its offset; 0 for an empty one
   std::int64_t total = 0;
   std::int64_t lower_bound = 0;  ///< the most bytes held at one step: no plan takes less
+};
+
+/// Plans for ranges whose sizes change, and nothing else of them: which ones meet is found once.
+class MemoryPlanner {
+ public:
+  /// Throws internal where a range is malformed.
+  explicit MemoryPlanner(std::vector<LiveRange> ranges);
+
+  std::size_t size() const { return ranges_.size(); }
+  void resize(std::size_t range, std::int64_t bytes) { ranges_[range].bytes = bytes; }
+  /// As plan_memory.
+  MemoryPlan plan(std::int64_t alignment = workspace_alignment) const;
+
+ private:
+  class Placement;
+  using Index = std::uint32_t;
+
+  Placement best_fit(Placement placement, std::int64_t sum) const;
+  bool two_ended(Placement& placement, std::int64_t limit) const;
+
+  std::vector<LiveRange> ranges_;
+  Lists<Index> at_step_, defined_at_;  // for each step, the ranges that are live, and those that it begins
+  std::vector<Index> order_;           // of the ranges, by (start, index)
 };
 
 /// Pure. Sizes are rounded up to `alignment`, a power of two. Throws invalid_extent when their sum overflows.

@@ -16,8 +16,9 @@
 #include "runtime/execute/prepared_shapes.hpp"
 #include "runtime/prepare/commands_of.hpp"
 #include "runtime/prepare/recorded_run.hpp"
+#include "runtime/prepare/run_structure.hpp"
 #include "runtime/prepare/step_preparer.hpp"
-#include "runtime/prepare/task_list.hpp"
+#include "runtime/prepare/task_costs.hpp"
 #include "runtime/prepare/value_locations.hpp"
 
 namespace fuse {
@@ -48,16 +49,17 @@ void mark_needs(Prepared::Impl& made) {
 }
 
 void index_arguments(Prepared::Impl& made) {
-  for (const ReadyStep& step : made.steps) {
-    for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
-      const ReadyArgument& argument = made.arguments[i];
-      if (argument.is_extent || argument.location.slot == ValueLocation::workspace) continue;
-      const bool packed = argument.location.slot == ValueLocation::packed;
-      const std::size_t slot =
-          packed ? made.executable->slots().size() : static_cast<std::size_t>(argument.location.slot);
-      made.arguments_of[slot].push_back(i);
+  const std::size_t slots = made.executable->slots().size();
+  made.arguments_of = Lists<std::uint32_t>::grouped(slots + 1, [&](auto&& add) {
+    for (const ReadyStep& step : made.steps) {
+      for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
+        const ReadyArgument& argument = made.arguments[i];
+        if (argument.is_extent || argument.location.slot == ValueLocation::workspace) continue;
+        const bool packed = argument.location.slot == ValueLocation::packed;
+        add(packed ? slots : static_cast<std::size_t>(argument.location.slot), i);
+      }
     }
-  }
+  });
 }
 
 void prepare_setup(const schedule::Plan& plan, StepPreparer& preparer, Prepared::Impl& made) {
@@ -125,6 +127,17 @@ std::vector<bool> used_memory(const schedule::Plan& plan, const TakenVersions& t
   return used;
 }
 
+/// No fewer than the steps that are taken have.
+std::size_t most_arguments(const schedule::Plan& plan, const TakenVersions& taken) {
+  std::size_t count = 0;
+  for (const Step& step : plan.steps) {
+    if (!taken(step)) continue;
+    const auto* const kernel = std::get_if<schedule::KernelStep>(&step.work);
+    count += kernel ? kernel->buffers.size() + kernel->extents.size() : std::size_t{gemm_argument::count};
+  }
+  return count;
+}
+
 /// The setups of other builds, from `first` on up to the one that is taken or the last. Gives the end of the
 /// packed memory, of which they fill a part behind `packed`, and the number of the one where it stopped.
 std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std::int64_t packed,
@@ -143,9 +156,11 @@ std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std
   return {packed, first};
 }
 
-/// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made.
+/// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made. `shapes` keep what
+/// the next dims may use again; null: they keep nothing of this plan.
 void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts,
-                  const TakenVersions& taken, const Binding& binding, Prepared::Impl& made) {
+                  const TakenVersions& taken, const Binding& binding, PreparedShapes* shapes,
+                  Prepared::Impl& made) {
   Backend& backend = *backend_of(made.executable->device);
   const Build& build = *made.build;
   const Program& program = *build.program;
@@ -155,8 +170,10 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   prepare_setup(plan, preparer, made);
   const std::int64_t own_end = locations.packed_bytes();
   made.packed_bytes = prepare_other_setups(own + 1, own_end, binding, made).first;
-  TaskList tasks(backend.target(), build, plan, binding, locations);
-  std::vector<std::pair<std::size_t, std::size_t>> scratch;  // arguments, and their memory
+  std::vector<Scratch> scratch;
+  std::vector<std::size_t> scratch_arguments;
+  made.steps.reserve(plan.steps.size());
+  made.arguments.reserve(made.arguments.size() + most_arguments(plan, taken));
   const std::vector<bool> used = used_memory(plan, taken, locations);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
@@ -175,13 +192,13 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
     if (ready.kind == ReadyStep::Kind::gemm) {
       const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
       const std::int64_t bytes = made.arguments[argument].location.bytes;
-      if (bytes > 0) scratch.emplace_back(argument, locations.add_scratch(bytes, task));
+      if (bytes > 0) {
+        scratch.push_back({task, bytes});
+        scratch_arguments.push_back(argument);
+      }
       made.gemm_calls += ready.calls;
     }
     made.launches += ready.kind == ReadyStep::Kind::kernel;
-    tasks.add(step, ready);
-    for (const ValueId id : step.reads) locations.note_use(id, task, false);
-    for (const ValueId id : step.writes) locations.note_use(id, task, true);
     made.steps.push_back(std::move(ready));
   }
   if (made.packed_bytes == own_end) {
@@ -191,14 +208,24 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
                  .code = ErrorCode::internal,
                  .message = "a device that packs operands has several builds"});
   }
-  made.streams = streams_of(made, tasks.tasks(), backend.target());
-  if (program.streams.order_cooperative) note_cooperative(tasks.tasks(), made);
-  const MemoryPlan memory = locations.plan_workspace(made.streams);
+  std::unique_ptr<RunStructure> structure(
+      static_cast<RunStructure*>(shapes ? shapes->take(plan).release() : nullptr));
+  if (!structure || !structure->fits(made.steps, scratch, locations))
+    structure = std::make_unique<RunStructure>(plan, made.steps, scratch, locations);
+  std::vector<schedule::Task>& tasks = structure->tasks();
+  const TaskCosts costs(backend.target(), build, binding, locations);
+  for (TaskId task = 0; task < tasks.size(); ++task)
+    costs.put(plan.steps[made.steps[task].number], made.steps[task], tasks[task]);
+  made.streams = streams_of(made, tasks, backend.target());
+  if (program.streams.order_cooperative) note_cooperative(tasks, made);
+  const MemoryPlan memory = structure->plan_workspace(made.streams, scratch, locations);
+  if (shapes) shapes->keep(plan, std::move(structure));
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;
   for (ReadyArgument& argument : made.arguments) locations.settle(argument.location, memory);
-  for (const auto& [argument, range] : scratch)
-    made.arguments[argument].location.offset = memory.offsets[range];
+  for (std::size_t i = 0; i < scratch.size(); ++i)
+    made.arguments[scratch_arguments[i]].location.offset =
+        memory.offsets[locations.memory_bytes().size() + i];
   made.commands = commands_of(made.streams);
   index_arguments(made);
   mark_needs(made);
@@ -219,13 +246,17 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
   made->build = &build;
   made->dims = dims;
   made->device_name = executable->device.name();
-  for (const Slot& slot : executable->slots()) {
-    made->shapes.push_back(binding.shape(slot.dims));
-    made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
+  const std::vector<Slot>& slots = executable->slots();
+  made->shapes.reserve(slots.size());
+  made->bytes.reserve(slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto& fixed = executable->fixed_shapes[i];
+    made->shapes.push_back(fixed ? &*fixed : &made->own_shapes.emplace_back(binding.shape(slots[i].dims)));
+    made->bytes.push_back(bytes_of(slots[i].dtype, *made->shapes.back()));
   }
+  made->arguments_of = Lists<std::uint32_t>::grouped(slots.size() + 1, [](auto&&) {});  // of no steps
   made->packs.assign(executable->slots().size(), 0);
   made->runs.assign(executable->slots().size(), 1);
-  made->arguments_of.resize(executable->slots().size() + 1);
   made->executable = std::move(executable);
   return made;
 }
@@ -234,15 +265,15 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
 /// has cooperative kernels that have fallback launches, the plan of those.
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
                                               const Build& build, const DimValues& dims,
-                                              const Binding& binding) {
+                                              const Binding& binding, PreparedShapes& shapes) {
   const schedule::Plan& plan = build.program->plan;
   const TakenVersions taken(plan, binding);
   const auto is_cooperative = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
   const auto prepared = [&](const schedule::Plan& steps, const std::vector<std::string>* texts,
-                            bool as_planned) {
+                            bool as_planned, PreparedShapes* kept) {
     auto made = made_for(executable, build, dims, binding);
     made->as_planned = as_planned;
-    prepare_plan(steps, texts, taken, binding, *made);
+    prepare_plan(steps, texts, taken, binding, kept, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
@@ -261,9 +292,10 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
     changed = schedule::with_fallbacks(plan, gives_way);
     schedule::verify(*changed);
   }
-  auto made = changed ? prepared(*changed, nullptr, false) : prepared(plan, &build.texts, true);
+  auto made =
+      changed ? prepared(*changed, nullptr, false, nullptr) : prepared(plan, &build.texts, true, &shapes);
   if (!any_of(changed ? *changed : plan, is_cooperative)) return made;
-  made->split = prepared(*build.split, &build.split_texts, false);
+  made->split = prepared(*build.split, &build.split_texts, false, &shapes);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
   return made;
 }
@@ -280,9 +312,10 @@ Prepared Executable::prepare(const DimValues& dims) const {
   runtime::check_extents(signature, binding);
   const runtime::Build& build =
       impl_->builds[runtime::version_at(impl_->builds.front().program->builds, binding)];
-  std::shared_ptr<const Prepared::Impl> made = impl_->device.kind() == DeviceKind::reference
-                                                   ? runtime::made_for(impl_, build, dims, binding)
-                                                   : runtime::prepare_steps(impl_, build, dims, binding);
+  std::shared_ptr<const Prepared::Impl> made =
+      impl_->device.kind() == DeviceKind::reference
+          ? runtime::made_for(impl_, build, dims, binding)
+          : runtime::prepare_steps(impl_, build, dims, binding, *prepared_);
   prepared_->keep(dims, made);
   return Prepared(std::move(made));
 }
@@ -298,7 +331,7 @@ const T& at(const std::vector<T>& values, std::size_t slot) {
 
 }  // namespace
 
-const std::vector<std::int64_t>& Prepared::shape(std::size_t slot) const { return at(impl_->shapes, slot); }
+const std::vector<std::int64_t>& Prepared::shape(std::size_t slot) const { return *at(impl_->shapes, slot); }
 std::int64_t Prepared::bytes(std::size_t slot) const { return at(impl_->bytes, slot); }
 std::int64_t Prepared::workspace_bytes() const { return impl_->workspace_bytes; }
 std::int64_t Prepared::workspace_bound() const { return impl_->workspace_bound; }

@@ -63,8 +63,7 @@ StepLabel StepPreparer::label(std::size_t index, ReadyStep::Kind kind) {
 }
 
 StepLabel StepPreparer::setup_label(std::size_t index, ReadyStep::Kind kind) {
-  const std::string& text = out_.texts.emplace_back(step_text(*build_.program, plan_.setup[index]));
-  return {.before = "setup ", .number = index, .noun = noun(kind), .text = &text};
+  return {.before = "setup ", .number = index, .noun = noun(kind), .text = &build_.setup_texts[index]};
 }
 
 bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "runtime/prepare/live_ranges.hpp"
 #include "tensors/host_tensor.hpp"
 
 namespace fuse::runtime {
@@ -42,9 +41,13 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& binding,
                                std::span<const std::int64_t> slots, std::int64_t packed)
     : binding_(binding), roots_(schedule::roots(plan)), packed_bytes_(packed) {
+  locations_.reserve(plan.values.size());
+  std::vector<std::int64_t> shape;
   for (const PlanValue& value : plan.values) {
     ValueLocation location;
-    location.bytes = bytes_of(value.dtype, binding.shape(value.dims));
+    shape.clear();
+    for (const Dim& dim : value.dims) shape.push_back(binding.value(dim));
+    location.bytes = bytes_of(value.dtype, shape);
     const auto id = static_cast<std::size_t>(&value - plan.values.data());
     if (id < slots.size() && location.bytes != slots[id]) {
       fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, location.bytes,
@@ -52,12 +55,12 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
     }
     if (value.inside) {
       locate_inside(value, location);
-      owned_.emplace_back();  // nothing of its own
+      memory_bytes_.push_back(0);  // it has none of its own
     } else if (value.donor && value.kind == PlanValue::Kind::temporary) {
       location.slot = locations_[*value.donor].slot;
-      owned_.emplace_back();
+      memory_bytes_.push_back(0);
     } else if (value.kind == PlanValue::Kind::temporary) {
-      owned_.push_back({location.bytes, {}});
+      memory_bytes_.push_back(location.bytes);
     } else if (value.kind == PlanValue::Kind::packed) {
       location = add_packed(location.bytes);
     } else {
@@ -65,7 +68,7 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
     }
     locations_.push_back(location);
   }
-  first_temporary_ = locations_.size() - owned_.size();
+  first_temporary_ = locations_.size() - memory_bytes_.size();
 }
 
 /// The location of a value in the memory of another, which prepare is the first to know in numbers.
@@ -104,28 +107,6 @@ ValueLocation ValueLocations::add_packed(std::int64_t bytes) {
   const ValueLocation location{.slot = ValueLocation::packed, .offset = packed_bytes_, .bytes = bytes};
   packed_bytes_ = after(location);
   return location;
-}
-
-void ValueLocations::note_use(ValueId id, TaskId task, bool writes) {
-  if (roots_[id] < first_temporary_) return;
-  Owned& owned = owned_[roots_[id] - first_temporary_];
-  owned.users.push_back(task);
-  if (writes && is_part(id)) owned.makers.push_back(task);
-}
-
-std::size_t ValueLocations::add_scratch(std::int64_t bytes, TaskId task) {
-  owned_.push_back({bytes, {task}});
-  return owned_.size() - 1;
-}
-
-MemoryPlan ValueLocations::plan_workspace(const schedule::StreamPlan& streams) const {
-  const LiveRanges live(streams);
-  std::vector<LiveRange> ranges;
-  for (const Owned& owned : owned_) {
-    ranges.push_back(owned.makers.empty() ? live.of(owned.bytes, owned.users)
-                                          : live.of(owned.bytes, owned.users, owned.makers));
-  }
-  return plan_memory(ranges);
 }
 
 void ValueLocations::settle(ValueLocation& location, const MemoryPlan& memory) const {

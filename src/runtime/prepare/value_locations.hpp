@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,31 +41,25 @@ class ValueLocations {
   /// `settle`.
   ValueLocation location(ValueId id) const;
 
-  /// A task reads or writes it, so its memory is in use then.
-  void note_use(ValueId id, TaskId task, bool writes);
-  /// Memory of the workspace that one task alone uses; gives its number.
-  std::size_t add_scratch(std::int64_t bytes, TaskId task);
+  /// Which memory of the workspace the value lies in: that of the first temporary is 0; none for others.
+  std::optional<std::size_t> memory_of(ValueId id) const {
+    return roots_[id] < first_temporary_ ? std::nullopt
+                                         : std::optional<std::size_t>(roots_[id] - first_temporary_);
+  }
+  /// The bytes of each memory of the workspace.
+  const std::vector<std::int64_t>& memory_bytes() const { return memory_bytes_; }
   /// More packed memory, behind what there is.
   ValueLocation add_packed(std::int64_t bytes);
-  /// The plan of all temporaries and scratch, when the order of the tasks is known.
-  MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
   void settle(ValueLocation& location, const MemoryPlan& memory) const;
 
  private:
-  /// A block of the workspace's memory.
-  struct Owned {
-    std::int64_t bytes = 0;
-    // `makers` are the tasks that make its parts; none where the first user makes it.
-    std::vector<TaskId> users{}, makers{};
-  };
-
   void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
   std::vector<ValueId> roots_;  // for each value, its root
   // For each value, its location; in the workspace, without the root's offset.
   std::vector<ValueLocation> locations_;
-  std::vector<Owned> owned_;         // the memory of the temporaries, then of scratch
+  std::vector<std::int64_t> memory_bytes_;
   std::size_t first_temporary_ = 0;  // the value of the first
   std::int64_t packed_bytes_;
 };

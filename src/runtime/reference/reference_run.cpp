@@ -13,7 +13,7 @@ Values read_inputs(const Prepared::Impl& p, std::span<const BufferView> buffers)
   const std::vector<Slot>& slots = p.executable->slots();
   Values values;
   for (std::size_t i = 0; i < slots.size() && slots[i].kind != Slot::Kind::output; ++i) {
-    HostTensor tensor = HostTensor::make(slots[i].dtype, p.shapes[i]);
+    HostTensor tensor = HostTensor::make(slots[i].dtype, *p.shapes[i]);
     if (p.bytes[i] > 0) std::memcpy(tensor.data.data(), buffers[i].address, tensor.data.size());
     values.emplace(slots[i].name, std::move(tensor));
   }

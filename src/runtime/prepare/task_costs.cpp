@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/prepare/task_list.hpp"
+#include "runtime/prepare/task_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -23,16 +23,7 @@ schedule::Residency residency_of(const Build& build, const schedule::KernelStep&
           .counted = build.functions[work.kernel]->blocks_per_sm};
 }
 
-TaskList::TaskList(const Target& target, const Build& build, const schedule::Plan& plan,
-                   const Binding& binding, const ValueLocations& locations)
-    : target_(target),
-      build_(build),
-      binding_(binding),
-      locations_(locations),
-      dependencies_(plan, [&locations](ValueId a, ValueId b) { return locations.meet(a, b); }) {}
-
-void TaskList::add(const Step& step, const ReadyStep& ready) {
-  Task made{.after = dependencies_.add(step)};
+void TaskCosts::put(const Step& step, const ReadyStep& ready, Task& task) const {
   std::int64_t bytes = 0;
   const auto* const kernel = std::get_if<schedule::KernelStep>(&step.work);
   if (kernel && !kernel->touched.empty()) {
@@ -43,15 +34,15 @@ void TaskList::add(const Step& step, const ReadyStep& ready) {
       for (const ValueId id : *values) bytes += locations_.bytes(id);
     }
   }
-  const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
-  made.seconds = cost.seconds;
-  made.share = cost.share;
-  made.cooperative = step.cooperative;
-  if (made.cooperative) check_resident(step, made.residency);
-  tasks_.push_back(std::move(made));
+  task.residency = {};
+  const schedule::StepCost cost = cost_of(step, ready, bytes, task.residency);
+  task.seconds = cost.seconds;
+  task.share = cost.share;
+  task.cooperative = step.cooperative;
+  if (task.cooperative) check_resident(step, task.residency);
 }
 
-void TaskList::check_resident(const Step& step, const schedule::Residency& residency) const {
+void TaskCosts::check_resident(const Step& step, const schedule::Residency& residency) const {
   if (schedule::fit_together(std::span(&residency, 1), target_)) return;
   const StepOrigin& made_of = build_.program->origins[step.origin];
   throw Error(
@@ -66,8 +57,8 @@ void TaskList::check_resident(const Step& step, const schedule::Residency& resid
        .hint = "let fewer blocks do the work, each more of it, or give the kernel parts"});
 }
 
-schedule::StepCost TaskList::cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
-                                     schedule::Residency& residency) const {
+schedule::StepCost TaskCosts::cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
+                                      schedule::Residency& residency) const {
   if (ready.kind == ReadyStep::Kind::kernel) {
     const auto& work = std::get<schedule::KernelStep>(step.work);
     residency = residency_of(build_, work, ready.grid.x);

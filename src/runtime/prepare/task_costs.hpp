@@ -1,11 +1,9 @@
-// TaskList: the steps of a run as tasks, each with those that it waits for and what it costs, for
-// schedule::plan_streams. SPDX-License-Identifier: Apache-2.0
+// What the steps of a run cost as tasks, for schedule::plan_streams, once the dims are numbers.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "plan/step_dependencies.hpp"
 #include "runtime/execute/binding.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/prepare/value_locations.hpp"
@@ -16,16 +14,15 @@ namespace fuse::runtime {
 /// The share of the device that a kernel takes when launched with so many blocks.
 schedule::Residency residency_of(const Build& build, const schedule::KernelStep& work, std::int64_t blocks);
 
-class TaskList {
+class TaskCosts {
  public:
   /// Refers to its arguments.
-  TaskList(const Target& target, const Build& build, const schedule::Plan& plan, const Binding& binding,
-           const ValueLocations& locations);
+  TaskCosts(const Target& target, const Build& build, const Binding& binding, const ValueLocations& locations)
+      : target_(target), build_(build), binding_(binding), locations_(locations) {}
 
-  /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
-  /// where blocks that wait for each other cannot all have slots at one time.
-  void add(const schedule::Step& step, const ReadyStep& ready);
-  const std::vector<schedule::Task>& tasks() const { return tasks_; }
+  /// All of the task but what it waits for. Throws out_of_residency where blocks that wait for each other
+  /// cannot all have slots at one time.
+  void put(const schedule::Step& step, const ReadyStep& ready, schedule::Task& task) const;
 
  private:
   void check_resident(const schedule::Step& step, const schedule::Residency& residency) const;
@@ -36,8 +33,6 @@ class TaskList {
   const Build& build_;
   const Binding& binding_;
   const ValueLocations& locations_;
-  schedule::StepDependencies dependencies_;
-  std::vector<schedule::Task> tasks_;
 };
 
 /// What a run asks of the device's block slots for kernels whose blocks wait for each other in a loop: slots
