@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "emulated/support.hpp"
+#include "runtime/emulated/memory/device_memory.hpp"
 
 namespace fuse::test {
 namespace {
@@ -17,6 +18,18 @@ std::int64_t address_space_bytes() {
 }
 
 }  // namespace
+
+TEST_CASE("no bytes may be asked for behind the last one, and one may not", "[emulated]") {
+  runtime::emulated::Memory memory(false);
+  auto* const first = static_cast<char*>(memory.allocate(64));
+  for (const std::int64_t at : {0, 1, 64}) {
+    const std::optional<runtime::emulated::Span> found = memory.find(first + at, 64 - at);
+    REQUIRE(found);
+    CHECK(found->offset == at);
+    CHECK(!memory.find(first + at, 65 - at));
+  }
+  CHECK(memory.release(first));
+}
 
 TEST_CASE("memory moves between host and device", "[emulated]") {
   for (const bool checked : {false, true}) {
