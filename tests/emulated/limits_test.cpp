@@ -82,7 +82,7 @@ TEST_CASE("profiles and thread counts are validated", "[emulated]") {
   CHECK(backend->report().find("emulated tiny3: plain, 3 threads") == 0);
 }
 
-TEST_CASE("a thread has as much memory of its own as on a GPU", "[emulated]") {
+TEST_CASE("a thread has as much memory of its own as on a GPU", "[emulated][not-sanitized]") {
   EmulatedDevice d({});
   d.load(R"(
 FUSE_KERNEL(64) deep(global<int> y) {

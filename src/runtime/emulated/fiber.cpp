@@ -37,9 +37,9 @@ namespace {
 namespace ctx = boost::context::detail;
 
 // A thread of a GPU has 512 KB of its own. Unoptimised frames are larger than a GPU's, since each value has a
-// place of its own, and instrumented ones larger still. Pages are taken when they are used.
+// place of its own. Pages are taken when they are used; but ASan's shadow of a stack is written as a whole.
 #if defined(FUSE_FIBER_ASAN) || defined(FUSE_FIBER_TSAN)
-constexpr std::size_t stack_bytes = 1024 << 10;
+constexpr std::size_t stack_bytes = 128 << 10;
 #else
 constexpr std::size_t stack_bytes = 512 << 10;
 #endif
