@@ -51,8 +51,7 @@ class RunStructure final : public Reusable {
   std::vector<schedule::TaskId> with_scratch_;
   std::vector<Met> met_;
   std::vector<schedule::Task> tasks_;
-  // For each memory, the tasks that use it, and those that make its parts; none where the first user makes
-  // it.
+  // For each memory, the tasks that use it, and those that make its parts; without these its first user does.
   Lists<schedule::TaskId> users_, makers_;
   schedule::StreamPlan streams_;  // that `memory_` is for
   std::optional<MemoryPlanner> memory_;

@@ -315,8 +315,8 @@ double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const Ke
 
 double seconds_of_reducing(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                            const Target& target) {
-  // The SASS of a layer norm's gradients for an H200 issues about 50 instructions per reduction and thread by
-  // several warps, half of them behind the first barrier.
+  // The SASS of a layer norm's gradients for an H200 issues about 50 instructions per reduction and thread,
+  // where several warps reduce. Half as many by the lanes of one warp are an estimate.
   constexpr double by_lanes = 25, by_warps = 50;
   if (is_cpu(target)) return 0;
   double instructions = 0;
