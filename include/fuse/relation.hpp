@@ -17,6 +17,7 @@ struct FUSE_COMPILER_API DimRelation {
     equal,    ///< left = right
     at_most,  ///< left <= right
     divides,  ///< right is a multiple of left, which is 1 or more
+    one_or,   ///< left is 1 or right
   };
   Kind kind = Kind::equal;  ///< what the statement says
   ///@{
@@ -24,7 +25,7 @@ struct FUSE_COMPILER_API DimRelation {
   Dim left{}, right{};
   ///@}
 
-  /// "S0 = S2 * S3", "B <= 4096", "8 divides B": both messages and `.fuse` text.
+  /// "S0 = S2 * S3", "B <= 4096", "8 divides B", "K = 1 or N": both messages and `.fuse` text.
   std::string to_string() const;
   /// Whether it holds for two values.
   bool holds(std::int64_t left_value, std::int64_t right_value) const;
@@ -40,6 +41,9 @@ FUSE_COMPILER_API DimRelation divisible(const Dim& a, const Dim& by);
 FUSE_COMPILER_API DimRelation at_most(const Dim& a, const Dim& most);
 /// a >= least.
 FUSE_COMPILER_API DimRelation at_least(const Dim& a, const Dim& least);
+/// The relation that a is 1 or `whole`. Operators repeat an extent a that is 1 where the other operand has
+/// `whole` elements, as they repeat one that is known to be 1 (BladeDISC, 2.2).
+FUSE_COMPILER_API DimRelation one_or(const Dim& a, const Dim& whole);
 
 }  // namespace v0
 }  // namespace fuse

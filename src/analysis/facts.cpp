@@ -218,6 +218,8 @@ bool Facts::holds(const DimRelation& relation) const {
       return le(relation.left, relation.right);
     case DimRelation::Kind::divides:
       return le(1, relation.left) && divisible(relation.right, relation.left);
+    case DimRelation::Kind::one_or:
+      return equal(relation.left, 1) || equal(relation.left, relation.right);
   }
   return false;
 }

@@ -166,14 +166,29 @@ class Solver {
         return at_most(reduce(relation.left), reduce(relation.right));
       case Kind::divides:
         return divides(reduce(relation.left), reduce(relation.right));
+      case Kind::one_or:
+        return one_or(reduce(relation.left), reduce(relation.right));
     }
   }
 
   void bound(const DimRelation& relation) {
-    if (relation.kind == Kind::divides) return;
+    if (relation.kind == Kind::divides || relation.kind == Kind::one_or) return;
     try {
       propagate(relation.right - relation.left, {0, relation.kind == Kind::equal ? Wide{0} : infinite});
     } catch (const Error&) {  // nothing is known about it
+    }
+  }
+
+  /// Says something only where one of the two cannot be.
+  void one_or(const Dim& left, const Dim& right) {
+    const auto differ = [&](const Dim& a, const Dim& b) {
+      const Interval of_a = state_.interval(a), of_b = state_.interval(b);
+      return of_a.low > of_b.high || of_a.high < of_b.low;
+    };
+    if (differ(left, 1)) {
+      equal(left, right);
+    } else if (differ(left, right)) {
+      equal(left, 1);
     }
   }
 

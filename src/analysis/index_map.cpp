@@ -143,6 +143,9 @@ class Reader {
         return true;
       case Relation::broadcast:
         return broadcast();
+      case Relation::expand:
+        expand();
+        return true;
       case Relation::reduce:
         return reduce();
       case Relation::permute:
@@ -184,6 +187,14 @@ class Reader {
       if (!map_.operand[i].is(1)) map_.at[i] = variable(static_cast<std::size_t>(to[i]));
     }
     return true;
+  }
+
+  /// An extent that is 1 repeats; one that is the result's does not.
+  void expand() {
+    for (std::size_t i = 0; i < map_.at.size(); ++i) {
+      const bool same = map_.operand[i] == map_.result[i];
+      if (!map_.operand[i].is(1)) map_.at[i] = same ? variable(i) : variable(i) % map_.operand[i];
+    }
   }
 
   bool reduce() {

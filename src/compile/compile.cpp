@@ -129,10 +129,12 @@ std::vector<Build> builds_of(
     const std::function<std::shared_ptr<const Module>(const std::shared_ptr<const Compiled>&)>& load) {
   std::vector<Build> builds;
   for (const Compiled& each : compiled->each) {
-    const bool everywhere = builds.empty();
-    Program program =
-        program_of(everywhere ? graph : graph_of(graph, compiled->regions.each[builds.size()]), each);
-    if (everywhere) program.builds = compiled->regions.table;
+    const schedule::Version& region = compiled->regions.each[builds.size()];
+    Program program = program_of(graph_of(graph, region), each);
+    if (builds.empty()) {  // what it checks of the dims, it checks for all
+      program.builds = compiled->regions.table;
+      if (!region.conditions.empty()) program.signature = signature_of(graph, analysis::guards_of(graph));
+    }
     verify(program);  // before its kernels are compiled
     builds.push_back({std::make_shared<const Program>(std::move(program)), load({compiled, &each})});
   }

@@ -91,6 +91,19 @@ View broadcast_view(const Step& step) {
   return view;
 }
 
+/// An extent of the operand is the result's, or 1 and repeats.
+View expand_view(const Step& step) {
+  const Extents& operand = step.operand(0).shape();
+  View view{.shape = step.shape, .strides = row_major_strides(operand)};
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    if (operand[i] == step.shape[i]) continue;
+    if (operand[i] != 1)
+      step.fail(ErrorCode::shape_mismatch, "an extent of the operand is neither 1 nor the result's");
+    view.strides[i] = 0;
+  }
+  return view;
+}
+
 View transpose_view(const Step& step) {
   const Extents& operand = step.operand(0).shape();
   const Extents own = row_major_strides(operand);
@@ -271,6 +284,8 @@ ReferenceTensor evaluate_movement(const Step& step) {
     switch (relation) {
       case Relation::broadcast:
         return copy(broadcast_view(step));
+      case Relation::expand:
+        return copy(expand_view(step));
       case Relation::permute:
         return copy(transpose_view(step));
       case Relation::slice:

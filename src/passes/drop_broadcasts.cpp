@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/drop_broadcasts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "analysis/facts.hpp"
+#include "base/quoting.hpp"
 
 namespace fuse::ir {
 namespace {
@@ -20,6 +23,7 @@ class Dropper {
     for (NodeId id = 0; id < result_.nodes.size(); ++id) {
       Node& node = result_.nodes[id];
       for (NodeId& operand : node.operands) operand = kept_[operand];
+      if (info(node.op).relation == Relation::expand) decide(node);
       kept_[id] = repeats_nothing(node, is_output_[id]) ? node.operands[0] : id;
     }
     renumber_outputs(result_, kept_);
@@ -36,6 +40,32 @@ class Dropper {
     if (is_output) return from == to;  // its type, to the letter, is the graph's signature
     return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(),
                                                   [&](const Dim& a, const Dim& b) { return equal_(a, b); });
+  }
+
+  /// Of each extent the facts say whether it repeats: what expands becomes a broadcast, which may repeat
+  /// nothing.
+  void decide(Node& node) {
+    const std::vector<Dim>& from = result_[node.operands[0]].type.dims;
+    DimsAttr all;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      all.dims.push_back(static_cast<std::int64_t>(i));
+      if (!from[i].is(1) && !equal_(from[i], node.type.dims[i])) refuse(node, from[i], node.type.dims[i]);
+    }
+    node.op = Op::broadcast_in_dim;
+    node.attr = std::move(all);
+  }
+
+  [[noreturn]] void refuse(const Node& node, const Dim& own, const Dim& whole) const {
+    throw Error(
+        {.code = ErrorCode::unsupported,
+         .message = fmt::format("{} is 1 or {}, and one build cannot have both", in_quotes(own.to_string()),
+                                in_quotes(whole.to_string())),
+         .op = std::string(to_string(node.op)),
+         .shapes = {to_string(result_[node.operands[0]].type), to_string(node.type)},
+         .location = result_.location(node),
+         .hint = fmt::format("a compilation that takes or records decisions, and an exploration, have "
+                             "one build: give the graph equal({0}, {1}) or equal({0}, 1) for them",
+                             own.to_string(), whole.to_string())});
   }
 
   Graph result_;

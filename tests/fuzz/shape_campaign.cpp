@@ -49,6 +49,11 @@ std::optional<DimValues> drawn_shape(Random& random, const ir::Graph& graph, con
     DimValues dims;
     for (const ir::Symbol& symbol : graph.symbols) dims[symbol.name] = drawn_extent(random, symbol.range);
     try {
+      for (const ir::Assumption& assumption : graph.assumptions) {  // what is drawn would hardly be 1 or N
+        const auto& [kind, left, right] = assumption.relation;
+        if (kind == DimRelation::Kind::one_or && !left.name().empty())
+          dims[std::string(left.name())] = random.chance(0.5) ? 1 : value_of(right, dims);
+      }
       DimValues fitting = dims;  // symbols that others determine have their values
       for (const ir::Symbol& symbol : graph.symbols)
         fitting[symbol.name] = value_of(facts.canonical(Dim::symbol(symbol.name, symbol.range)), dims);

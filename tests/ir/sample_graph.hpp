@@ -38,7 +38,9 @@ inline ir::Graph every_op() {
   const NodeId chosen = m.add(Op::select, {mask, wide, narrow});
   m.add(Op::iota, {}, AxisAttr{1}, Type{i64, {B, T}});
   m.add(Op::dim_size, {}, DimAttr{B * T + (T + 1) / 4 - T % 3 - 2});
+  const NodeId half_row = m.add(Op::reshape, {half}, NoAttr{}, Type{bf16, {1, 1}});
   const NodeId flat = m.add(Op::reshape, {chosen}, NoAttr{}, Type{bf16, {4 * B, 8}});
+  m.add(Op::expand, {half_row}, NoAttr{}, Type{bf16, {4 * B, 8}});
   m.add(Op::transpose, {chosen}, DimsAttr{{2, 0, 1}});
   const NodeId product = m.add(Op::matmul, {flat, table}, MatmulAttr{});
   m.add(Op::matmul, {table, flat}, MatmulAttr{true, true}, Type{f32, {4, 4 * B}});

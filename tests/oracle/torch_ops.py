@@ -289,6 +289,7 @@ OPS = {
     "iota": iota,
     "dim_size": lambda op: torch.tensor(op.attribute("dim"), dtype=torch.int64),
     "broadcast_in_dim": broadcast,
+    "expand": lambda op, x: x.expand(op.shape),
     "reshape": lambda op, x: x.reshape(op.shape),
     "transpose": lambda op, x: x.permute(op.attribute("dims")),
     "slice": slices,

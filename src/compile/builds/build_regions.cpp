@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/access.hpp"
+#include "base/quoting.hpp"
 #include "compile/builds/builds.hpp"
+#include "compile/builds/extent_cases.hpp"
 #include "ir/graph/attr.hpp"
 #include "ir/graph/fixed_values.hpp"
 #include "ir/graph/verify.hpp"
@@ -102,7 +104,8 @@ class RegionFinder {
         chooser_(options.chooser ? options.chooser
                                  : schedule::chooser_of(options.partition, options.designs)) {}
 
-  schedule::Versions run() {
+  /// `most`: builds.
+  schedule::Versions run(int most) {
     schedule::Versions single{.each = {{}}};
     make_axes();
     if (axes_[0].cells() * axes_[1].cells() < 2) return single;
@@ -110,7 +113,7 @@ class RegionFinder {
     make_cuts();
     if (cuts_.size() < 2) return single;
     const auto tree_of = [&](const CellGrid& grid) {
-      return schedule::best_tree(grid, options_.builds.most, options_.builds.price);
+      return schedule::best_tree(grid, most, options_.builds.price);
     };
     // The first cut is made in any case. It runs at the hints that were declared, and somewhere without them.
     CellGrid grid = this->grid();
@@ -462,6 +465,44 @@ class RegionFinder {
   std::set<std::string> texts_;
 };
 
+/// Packed memory is the same for all dims: it cannot have a value whose extents differ from case to case.
+void refuse_packed(const ir::Graph& graph, const ir::Graph& of_case) {
+  if (!packs_symbolic(graph, of_case)) return;
+  throw Error({.code = ErrorCode::unsupported,
+               .message = fmt::format("a GEMM of graph {} reads what follows from a parameter whose extents "
+                                      "are 1 or another, by the dims",
+                                      in_quotes(graph.name)),
+               .hint = "make it an input: what follows from parameters is packed once for all dims"});
+}
+
+/// The regions of all cases, each under the facts of its case.
+schedule::Versions joined(const ExtentCases& cases, std::vector<schedule::Versions> regions) {
+  schedule::Versions all{.table = cases.table, .each = {}};
+  std::vector<schedule::VersionTable::Branch> starts;  // of each case
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto first_test = static_cast<std::uint32_t>(all.table.tests.size());
+    const auto first_build = static_cast<std::uint32_t>(all.each.size());
+    const auto moved = [&](schedule::VersionTable::Branch branch) {
+      branch.to += branch.ends ? first_build : first_test;
+      return branch;
+    };
+    starts.push_back(moved({.ends = regions[i].table.tests.empty(), .to = 0}));
+    for (const schedule::VersionTable::Test& test : regions[i].table.tests)
+      all.table.tests.push_back({test.relation, moved(test.yes), moved(test.no)});
+    for (schedule::Version& version : regions[i].each) {
+      version.conditions.insert(version.conditions.begin(), cases.facts[i].begin(), cases.facts[i].end());
+      version.share /= static_cast<double>(regions.size());
+      all.each.push_back(std::move(version));
+    }
+  }
+  for (std::size_t i = 0; i < cases.table.tests.size(); ++i) {
+    for (schedule::VersionTable::Branch* branch : {&all.table.tests[i].yes, &all.table.tests[i].no})
+      if (branch->ends) *branch = starts[branch->to];
+  }
+  all.table.versions = static_cast<std::uint32_t>(all.each.size());
+  return all;
+}
+
 /// Whether something else than costs says how the graph is compiled.
 bool is_told(const PipelineOptions& options) {
   return options.record || options.decisions || options.choose || options.answer || options.insist ||
@@ -472,8 +513,21 @@ bool is_told(const PipelineOptions& options) {
 
 schedule::Versions build_regions(const ir::Graph& graph, const Target& target,
                                  const PipelineOptions& options) {
-  const bool one = options.builds.most < 2 || graph.symbols.empty() || is_cpu(target) || is_told(options);
-  return one ? schedule::Versions{.each = {{}}} : RegionFinder(graph, target, options).run();
+  schedule::Versions single{.each = {{}}};
+  if (graph.symbols.empty() || is_told(options)) return single;
+  const ExtentCases cases = extent_cases(graph);
+  const int most = options.builds.most / static_cast<int>(cases.facts.size());  // for each case
+  const auto regions_of = [&](const ir::Graph& of_case) {
+    return most < 2 || is_cpu(target) ? single : RegionFinder(of_case, target, options).run(most);
+  };
+  if (cases.facts.size() == 1 && cases.facts[0].empty()) return regions_of(graph);
+  std::vector<schedule::Versions> regions;
+  for (const std::vector<DimRelation>& facts : cases.facts) {
+    const ir::Graph of_case = schedule::narrowed(graph, facts);
+    refuse_packed(graph, of_case);
+    regions.push_back(regions_of(of_case));
+  }
+  return joined(cases, std::move(regions));
 }
 
 }  // namespace fuse

@@ -9,11 +9,8 @@ namespace fuse {
 
 CompiledBuilds run_builds(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   CompiledBuilds builds{.regions = build_regions(graph, target, options)};
-  for (const schedule::Version& region : builds.regions.each) {
-    const bool everywhere = builds.each.empty();
-    builds.each.push_back(
-        run_pipeline(everywhere ? graph : schedule::graph_of(graph, region), target, options));
-  }
+  for (const schedule::Version& region : builds.regions.each)
+    builds.each.push_back(run_pipeline(schedule::graph_of(graph, region), target, options));
   return builds;
 }
 

@@ -94,7 +94,8 @@ Tensor broadcast_to(const Arg& x, std::vector<Dim> dims) {
   bool fits = dims.size() >= rank;
   for (std::size_t i = 0; fits && i < rank; ++i) {
     const Dim& own = type.dims[rank - 1 - i];
-    fits = own.is(1) || ir::can_be_equal(own, dims[dims.size() - 1 - i]);
+    const Dim& extent = dims[dims.size() - 1 - i];
+    fits = own.is(1) || ir::can_be_equal(own, extent) || call.is_one_or(own, extent);
   }
   if (!fits) {
     call.fail(ErrorCode::shape_mismatch,

@@ -75,13 +75,27 @@ struct Call {
     return type == Builder::type(x) ? x : add(Op::reshape, {x}, {}, &type);
   }
 
-  /// Repeats x to a shape that it is known to broadcast to.
+  /// Whether the user said that `own` is 1 or `whole`.
+  bool is_one_or(const Dim& own, const Dim& whole) const {
+    return std::any_of(
+        builder.graph.assumptions.begin(), builder.graph.assumptions.end(),
+        [&](const ir::Assumption& assumption) { return assumption.relation == one_or(own, whole); });
+  }
+
+  /// Repeats x to a shape that it is known to broadcast to. What is 1 or more by the dims is expanded first.
   Tensor spread(const Tensor& x, const std::vector<Dim>& dims) const {
     const ir::Type type{Builder::type(x).dtype, dims};
-    if (type == Builder::type(x)) return x;
+    ir::Type expanded = Builder::type(x);
+    const std::size_t added = dims.size() - expanded.dims.size();
+    for (std::size_t i = 0; i < expanded.dims.size(); ++i) {
+      Dim& extent = expanded.dims[i];
+      if (extent != dims[added + i] && is_one_or(extent, dims[added + i])) extent = dims[added + i];
+    }
+    const Tensor from = expanded == Builder::type(x) ? x : add(Op::expand, {x}, {}, &expanded);
+    if (type == expanded) return from;
     ir::DimsAttr attr;
-    for (std::int64_t i = type.rank() - Builder::type(x).rank(); i < type.rank(); ++i) attr.dims.push_back(i);
-    return add(Op::broadcast_in_dim, {x}, std::move(attr), &type);
+    for (std::size_t i = added; i < dims.size(); ++i) attr.dims.push_back(static_cast<std::int64_t>(i));
+    return add(Op::broadcast_in_dim, {from}, std::move(attr), &type);
   }
 
   /// The one dtype of the tensors among args[first..].
@@ -104,7 +118,8 @@ struct Call {
     return *dtype;
   }
 
-  /// The shape that all operands broadcast to: aligned at the right, extents equal or 1.
+  /// The shape that all operands broadcast to: aligned at the right, extents equal or 1, or one of the two by
+  /// the dims.
   std::vector<Dim> common_shape() const {
     std::vector<Dim> shape;
     for (const Arg& arg : args) {
@@ -115,7 +130,8 @@ struct Call {
         const Dim& own = dims[dims.size() - 1 - i];
         Dim& extent = shape[shape.size() - 1 - i];
         if (extent == own || own.is(1)) continue;
-        if (!extent.is(1)) {
+        if (!extent.is(1) && !is_one_or(extent, own)) {
+          if (is_one_or(own, extent)) continue;
           if (ir::can_be_equal(extent, own)) continue;  // a guard, unless a fact proves it
           fail(ErrorCode::shape_mismatch,
                fmt::format("extents {} and {} of dim {} differ", extent.to_string(), own.to_string(),

@@ -41,6 +41,8 @@ std::string disproof(const DimRelation& relation) {
         return can_be_equal(left, right) ? std::string() : ranges;
       case DimRelation::Kind::at_most:
         return proven_less(right, left) ? ranges : std::string();
+      case DimRelation::Kind::one_or:
+        return can_be_equal(left, 1) || can_be_equal(left, right) ? std::string() : ranges;
       case DimRelation::Kind::divides: {
         if (left.max() < 1) return fmt::format("the divisor {} is not 1 or more", left.to_string());
         if (!left.is_constant()) return {};

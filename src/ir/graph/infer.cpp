@@ -110,7 +110,9 @@ struct Checker {
   bool leaves(DimRelation relation) const {
     if (!needs) return false;
     const bool open = compute([&] {
-      if (relation.kind != DimRelation::Kind::equal) return !proven_less(relation.right, relation.left);
+      if (relation.kind == DimRelation::Kind::at_most) return !proven_less(relation.right, relation.left);
+      if (relation.kind == DimRelation::Kind::one_or)
+        return can_be_equal(relation.left, 1) || can_be_equal(relation.left, relation.right);
       return can_be_equal(relation.left, relation.right) && !needs_nothing(relation.left - relation.right);
     });
     if (open) needs->push_back(std::move(relation));
@@ -346,6 +348,24 @@ struct Checker {
       fail(ErrorCode::shape_mismatch,
            fmt::format("operand dim {} of extent {} cannot become dim {} of extent {}", i, text(x.dims[i]),
                        attribute.dims[i], text(extent)),
+           "an extent must be 1 or equal");
+    }
+    return source();
+  }
+
+  Type expand(const NoAttr&) const {
+    const Type& x = operands[0];
+    const Type& type = stated();
+    check_keeps_dtype();
+    if (x.rank() != type.rank()) {
+      fail(ErrorCode::shape_mismatch, fmt::format("ranks differ: {} and {}", x.rank(), type.rank()),
+           "broadcast_in_dim adds dims");
+    }
+    for (std::size_t i = 0; i < x.dims.size(); ++i) {
+      const Dim &from = x.dims[i], &to = type.dims[i];
+      if (from == to || from.is(1) || leaves(one_or(from, to))) continue;
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("extent {} of dim {} can be neither 1 nor {}", text(from), i, text(to)),
            "an extent must be 1 or equal");
     }
     return source();

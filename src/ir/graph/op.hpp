@@ -28,6 +28,7 @@ enum class Relation : std::uint8_t {
   none,           ///< no operands
   identity,       ///< the element at the same coordinates
   broadcast,      ///< one element, used by many
+  expand,         ///< the element at the same coordinates, or one used by many, as the dims say
   reduce,         ///< many elements along `dims`
   permute,        ///< one element, coordinates permuted
   reshape,        ///< one element, coordinates of the flattened index

@@ -178,6 +178,10 @@ class Parser {
         lexer_.fail_expected("'=', '<=' or 'divides'");
       }
       relation.right = parse_dim(lexer_, symbols_);
+      if (relation.kind == DimRelation::Kind::equal && relation.right.is(1) && lexer_.accept("or")) {
+        relation.kind = DimRelation::Kind::one_or;
+        relation.right = parse_dim(lexer_, symbols_);
+      }
       if (const std::string why = disproof(relation); !why.empty()) {
         lexer_.fail_at(at, fmt::format("{} cannot hold: {}", relation.to_string(), why),
                        ErrorCode::contradiction, "correct the assumption or the ranges of its dims");

@@ -144,6 +144,7 @@ class Printer {
   static std::string_view sign(DimRelation::Kind kind) {
     return kind == DimRelation::Kind::equal     ? " = "
            : kind == DimRelation::Kind::at_most ? " <= "
+           : kind == DimRelation::Kind::one_or  ? " = 1 or "
                                                 : " divides ";
   }
 

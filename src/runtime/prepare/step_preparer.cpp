@@ -44,7 +44,7 @@ bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
 }
 
 bool StepPreparer::prepare_for_run(const Step& step, ReadyStep& ready) {
-  packs_ = true;
+  packs_ = out_.executable->builds.size() == 1;  // builds would have to share what each packs
   const bool has_work = prepare(step, ready);
   packs_ = false;
   return has_work;

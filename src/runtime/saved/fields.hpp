@@ -10,13 +10,13 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 8;
+inline constexpr std::uint32_t plan_format = 9;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
 constexpr Slot::Kind last_of(const ArchiveReader&, Slot::Kind) { return Slot::Kind::output; }
 constexpr DimRelation::Kind last_of(const ArchiveReader&, DimRelation::Kind) {
-  return DimRelation::Kind::divides;
+  return DimRelation::Kind::one_or;
 }
 constexpr schedule::PlanValue::Kind last_of(const ArchiveReader&, schedule::PlanValue::Kind) {
   return schedule::PlanValue::Kind::temporary;

@@ -135,6 +135,8 @@ bool assumptions_hold(const ir::Graph& graph, const SymbolValues& values) {
     if (left.min == left.max && right.min == right.max) return each.relation.holds(left.min, right.min);
     if (each.relation.kind == DimRelation::Kind::divides) return true;
     const bool below = left.min <= right.max;
+    if (each.relation.kind == DimRelation::Kind::one_or)
+      return (left.min <= 1 && 1 <= left.max) || (below && right.min <= left.max);
     return each.relation.kind == DimRelation::Kind::at_most ? below : below && right.min <= left.max;
   });
 }

@@ -405,6 +405,7 @@ class VersionFinder {
 }  // namespace
 
 ir::Graph graph_of(const ir::Graph& graph, const Version& version) {
+  if (version.conditions.empty() && version.hints.empty()) return graph;
   return with_hints(narrowed(graph, version.conditions), version.hints);
 }
 

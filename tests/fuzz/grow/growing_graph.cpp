@@ -111,6 +111,15 @@ Dim GrowingGraph::declare(std::int64_t value) {
   return symbols_.back();
 }
 
+std::optional<Dim> GrowingGraph::one_or(const Dim& whole) {
+  std::vector<ir::Assumption>& all = builder_->graph.assumptions;
+  if (shapes_ == 0 || all.size() >= 3) return std::nullopt;  // each doubles the builds
+  const std::int64_t value = value_of(whole);
+  const Dim symbol = declare(value == 0 || random.chance(0.5) ? 1 : value);
+  all.push_back({fuse::one_or(symbol, whole), 0});
+  return symbol;
+}
+
 void GrowingGraph::donate(const Tensor& value, const Tensor& donor) {
   donations_.emplace(detail::Builder::node(value), detail::Builder::node(donor));
 }
@@ -387,6 +396,10 @@ void GrowingGraph::add_binding(Program& program) {
                                     : random.between(symbol.range.min, top);
   }
   std::swap(dims_, other);
+  for (const ir::Assumption& assumption : graph().assumptions) {  // drawn dims would hardly ever satisfy it
+    const std::int64_t value = value_of(assumption.relation.right);
+    dims_[std::string(assumption.relation.left.name())] = value == 0 || random.chance(0.5) ? 1 : value;
+  }
   // What an op needs of its dims may not hold of these: prepare would refuse them.
   const std::vector<ir::Guard> guards = analysis::guards_of(program.graph);
   const bool all_fit =

@@ -33,6 +33,8 @@ class GrowingGraph {
 
   /// A new symbol of that value, in a range that tells nothing of it.
   Dim declare(std::int64_t value);
+  /// A new symbol that is 1 or `whole`; none where programs have one shape, or when there are three.
+  std::optional<Dim> one_or(const Dim& whole);
   /// The value becomes an output in the memory of the input; neither may be given twice.
   void donate(const Tensor& value, const Tensor& donor);
 

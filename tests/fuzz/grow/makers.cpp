@@ -144,6 +144,21 @@ void Maker::broadcast_in_dim(DType dtype) {
   g.broadcast(x, dims, positions);
 }
 
+void Maker::expand(DType dtype) {
+  const Tensor like = g.operand(dtype);
+  const std::vector<Dim> whole = like.dims();
+  std::vector<Dim> dims = whole;
+  for (Dim& dim : dims) {
+    if (g.random.chance(0.2)) {
+      dim = 1;
+    } else if (!dim.is_constant() && g.random.chance(0.9)) {
+      dim = g.one_or(dim).value_or(dim);
+    }
+  }
+  const Tensor x = dims == whole ? like : g.of_type(dtype, dims);
+  g.add(ir::Op::expand, {x}, ir::NoAttr{}, dtype, whole);
+}
+
 void Maker::reshape(DType dtype) {
   const Tensor x = g.operand(dtype);
   g.add(ir::Op::reshape, {x}, ir::NoAttr{}, dtype, reshaped(g.random, x.dims()));

@@ -132,7 +132,7 @@ CompiledBuilds compiled(const Case& c, const std::string& name, const Rewrite& r
   const Target target = target_of(options);
   CompiledBuilds builds{.regions = build_regions(graph, target, pipeline), .each = {}};
   for (const schedule::Version& region : builds.regions.each) {
-    ir::Graph of_region = builds.each.empty() ? graph : schedule::graph_of(graph, region);
+    ir::Graph of_region = schedule::graph_of(graph, region);
     if (!builds.each.empty())
       of_region.name = fmt::format("{}b{}", name, builds.each.size());  // one text has all
     builds.each.push_back(run_pipeline(of_region, target, pipeline));

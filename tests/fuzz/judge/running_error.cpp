@@ -126,6 +126,7 @@ Enclosure enclose(const ir::Graph& graph, ir::NodeId id, std::span<const Enclosu
     case ir::Relation::custom:
       return enclose_unknown(rule);
     case ir::Relation::broadcast:
+    case ir::Relation::expand:
     case ir::Relation::permute:
     case ir::Relation::reshape:
     case ir::Relation::slice:

@@ -41,6 +41,7 @@ std::string_view relation_text(ir::Relation relation) {
     FUSE_RELATION(none)
     FUSE_RELATION(identity)
     FUSE_RELATION(broadcast)
+    FUSE_RELATION(expand)
     FUSE_RELATION(reduce)
     FUSE_RELATION(permute)
     FUSE_RELATION(reshape)

@@ -115,9 +115,7 @@ CompiledGraph compile_graph(const GraphOptions& options, bool record) {
   result.regions = build_regions(result.source, target, how);
   const runtime::Binding binding = result.binding();
   result.build = version_for(result.regions.table, [&](const Dim& dim) { return binding.value(dim); });
-  result.stages = run_pipeline(
-      result.build == 0 ? result.source : graph_of(result.source, result.regions.each[result.build]), target,
-      how);
+  result.stages = run_pipeline(graph_of(result.source, result.regions.each[result.build]), target, how);
   return result;
 }
 
