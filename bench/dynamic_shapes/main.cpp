@@ -54,15 +54,8 @@ std::int64_t value_of(const Dim& dim, const DimValues& dims) {
   return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
 }
 
-/// The graph with numbers in place of its symbols.
 ir::Graph fixed(const ir::Graph& graph, const DimValues& dims) {
-  ir::Graph result = graph;
-  const auto rewrite = [&](Dim& dim) { dim = value_of(dim, dims); };
-  for (ir::Node& node : result.nodes) ir::rewrite_dims(node, rewrite);
-  result.symbols.clear();
-  result.assumptions.clear();
-  ir::verify(result);
-  return result;
+  return ir::with_values(graph, [&](std::string_view name) { return dims.at(std::string(name)); });
 }
 
 /// What running a plan comes to.

@@ -80,7 +80,6 @@ class Stages final : public Origin {
     return run_reference(*graph_, prepared, buffers);
   }
 
- private:
   const CompiledBuilds& builds() const {
     std::call_once(compiled_made_, [this] {
       if (!compiled_) compiled_ = std::make_shared<const CompiledBuilds>(make_());
@@ -88,6 +87,7 @@ class Stages final : public Origin {
     return *compiled_;
   }
 
+ private:
   const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
   const CompileOptions options_;
   const std::function<CompiledBuilds()> make_;
@@ -246,8 +246,13 @@ Executable make_executable(Compiled compiled, const Device& device) {
   return make_executable(std::move(graph), std::move(compiled), device);
 }
 
+const CompiledBuilds& compiled_builds(const Executable& executable) {
+  static_cast<void>(stages_of(executable));  // says that there are none
+  return static_cast<const Stages&>(*impl_of(executable)->origin).builds();
+}
+
 Executable compile_candidate(const Graph& graph, const Device& device, const CompileOptions& options,
-                             const std::function<schedule::RunDecision(const schedule::Plan&)>& place) {
+                             const std::function<void(PipelineOptions&)>& change) {
   contract::forbid("compiles");
   Backend& backend = *backend_of(device);
   const Toolchain& toolchain = *backend.toolchain();
@@ -255,7 +260,7 @@ Executable compile_candidate(const Graph& graph, const Device& device, const Com
   CompileOptions resolved = options;
   change_experiments(resolved).fault = fault_text(options);
   PipelineOptions how = options_on(backend, resolved);
-  how.place = place;
+  if (change) change(how);
   const auto stages = one_build(run_pipeline(*user, backend.target(), how));
   const Load load = [&](const codegen::Source& source) {
     Binary binary = build_new_kernels(toolchain, source, resolved.threads);

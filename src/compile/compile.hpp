@@ -23,9 +23,12 @@ Executable make_executable(std::shared_ptr<const ir::Graph> graph, CompiledBuild
 
 /// As fuse::compile, for one of many ways to run a graph: kernels that an earlier one had are not compiled
 /// again, and nothing is kept that would displace what other executables share.
-/// `place`: PipelineOptions::place.
+/// `change`: what else is asked of the pipeline.
 Executable compile_candidate(const Graph&, const Device&, const CompileOptions&,
-                             const std::function<schedule::RunDecision(const schedule::Plan&)>& place = {});
+                             const std::function<void(PipelineOptions&)>& change = {});
+
+/// What an executable was compiled to. Throws unsupported for one that was loaded.
+const CompiledBuilds& compiled_builds(const Executable&);
 
 /// Executable::explain, from stages.
 std::string explain(const Executable::Impl&, const CompiledBuilds&);

@@ -71,9 +71,11 @@ TEST_CASE("a wait that is missing in any configuration is noticed",
       how.cache = false;
       const runtime::StreamOf streams = space.streams_of(configuration);
       placed += !streams.empty();
-      const Executable executable = runtime::compile_candidate(
-          graph, device, how,
-          runtime::placing(streams, runtime::DispatchOrder::by_cost, ExecutionMode::automatic));
+      const Executable executable =
+          runtime::compile_candidate(graph, device, how, [&](PipelineOptions& options) {
+            options.place =
+                runtime::placing(streams, runtime::DispatchOrder::by_cost, ExecutionMode::automatic);
+          });
       const Workspace workspace = executable.prepare().workspace();
       const Prepared::Impl& prepared = *impl_of(workspace)->prepared;
       REQUIRE(prepared.as_planned);

@@ -40,4 +40,12 @@ void rewrite_dims(Node& node, const std::function<void(Dim&)>& rewrite) {
   std::visit(each, node.attr);
 }
 
+Graph with_values(const Graph& graph, detail::FunctionRef<std::int64_t(std::string_view)> of) {
+  Graph result = graph;
+  for (Node& node : result.nodes) rewrite_dims(node, [&](Dim& dim) { dim = dim.evaluate(of); });
+  result.symbols.clear();
+  result.assumptions.clear();
+  return result;
+}
+
 }  // namespace fuse::ir

@@ -2,27 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 
+#include "os/background_maker.hpp"
 #include "runtime/explore/dispatch_order.hpp"
 #include "runtime/explore/variant.hpp"
 
 namespace fuse::runtime {
 
+/// A variant, or why there is none.
+struct BuiltVariant {
+  std::shared_ptr<Variant> variant{};  ///< null: it could not be made
+  std::string failed{};                ///< why
+  ErrorCode code = ErrorCode::ok;
+};
+
+/// What the function makes; what it throws is why there is nothing.
+BuiltVariant built_by(const std::function<std::shared_ptr<Variant>()>& make);
+
 class CandidateBuilder {
  public:
-  struct Built {
-    std::shared_ptr<Variant> variant{};  ///< null: it could not be made
-    std::string failed{};                ///< why
-    ErrorCode code = ErrorCode::ok;
-  };
+  using Built = BuiltVariant;
   struct Wanted {
     std::string decisions{};
     StreamOf streams{};  ///< of what is placed; the steps of a plan are not known before it is made
@@ -34,28 +36,20 @@ class CandidateBuilder {
   };
   using Make = std::function<std::shared_ptr<Variant>(const Wanted&)>;
 
-  explicit CandidateBuilder(Make make);
-  CandidateBuilder(const CandidateBuilder&) = delete;
-  CandidateBuilder& operator=(const CandidateBuilder&) = delete;
-  ~CandidateBuilder();
+  explicit CandidateBuilder(Make make)
+      : maker_([make = std::move(make)](const Wanted& wanted) {
+          return built_by([&] { return make(wanted); });
+        }) {}
 
-  /// Asks for a variant, unless it was asked for.
-  void ask(const Wanted&);
-  /// What was made of it, once; null: nothing yet.
-  std::unique_ptr<Built> take(const Wanted&);
-  /// Waits until nothing is asked for.
-  void wait();
+  /// As BackgroundMaker has them.
+  ///@{
+  void ask(const Wanted& wanted) { maker_.ask(wanted); }
+  std::unique_ptr<Built> take(const Wanted& wanted) { return maker_.take(wanted); }
+  void wait() { maker_.wait(); }
+  ///@}
 
  private:
-  void work();
-
-  const Make make_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Wanted> asked_;      // the first is being made
-  std::map<Wanted, Built> made_;  // and not taken
-  bool ends_ = false;
-  std::thread thread_;  // last: it uses the rest
+  BackgroundMaker<Wanted, Built> maker_;
 };
 
 }  // namespace fuse::runtime

@@ -79,7 +79,10 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
   how.skip_unfit_decisions |= wanted.skip_unfit;
   auto variant = std::make_shared<Variant>(
       compile_candidate(explored_.graph, explored_.device, how,
-                        placing(wanted.streams, wanted.order, told_mode(explored_.compile, wanted))),
+                        [&](PipelineOptions& options) {
+                          options.place =
+                              placing(wanted.streams, wanted.order, told_mode(explored_.compile, wanted));
+                        }),
       explored_.dims, wanted.mode);
   variant->make_measurable(EpochTimes(space_.cuts[wanted.cut].placing));
   if (variant->is_split() && !usual_->is_split()) {

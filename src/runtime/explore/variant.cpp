@@ -43,18 +43,19 @@ std::vector<T> by_command(const Workspace& workspace, const std::vector<T>& by_s
   return result;
 }
 
+}  // namespace
+
 Status status_of(const std::exception& failed) noexcept {
   const auto* const error = dynamic_cast<const Error*>(&failed);
   return {error ? error->code() : ErrorCode::internal, failed.what()};
 }
 
-}  // namespace
-
-Variant::Variant(Executable executable, const DimValues& dims, ExecutionMode mode)
+Variant::Variant(Executable executable, const DimValues& dims, ExecutionMode mode,
+                 std::shared_ptr<PackedMemory> packed)
     : executable_(std::move(executable)),
       prepared_(executable_.prepare(dims)),
       mode_(mode),
-      packed_(executable_.device().allocate(prepared_.packed_bytes())) {}
+      packed_(packed ? std::move(packed) : std::make_shared<PackedMemory>(executable_, prepared_)) {}
 
 std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
   constexpr std::size_t most = 8;
@@ -75,27 +76,15 @@ std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
   return captures ? workspaces_.front().captured : workspaces_.front().workspace;
 }
 
-Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) {
-  if (packed_for_ == parameters || prepared_.packed_bytes() == 0) return {};
-  if (backend_of(executable_.device())->captures(queue_of(stream)))
-    return {ErrorCode::invalid_argument,
-            "parameters have to be packed, and the stream is being captured: run once before the capture"};
-  if (Status failed = prepared_.pack(stream, buffers, packed_.view()); !failed) return failed;
-  // Runs on other streams read what this one packs.
-  if (Status failed = stream.synchronize(); !failed) return failed;
-  packed_for_ = parameters;
-  return {};
-}
-
 Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) noexcept {
   try {
     std::shared_ptr<Workspace> workspace;
     {
       const std::lock_guard lock(mutex_);
       workspace = workspace_for(stream);
-      if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
     }
-    return prepared_.run(stream, buffers, *workspace, packed_.view());
+    if (Status failed = packed_->pack(prepared_, stream, buffers, parameters); !failed) return failed;
+    return prepared_.run(stream, buffers, *workspace, packed_->view());
   } catch (const std::exception& failed) {
     return status_of(failed);
   }
@@ -121,15 +110,12 @@ void Variant::make_measurable(const EpochTimes& epochs) {
 Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers,
                              std::uint64_t parameters) noexcept {
   try {
-    {
-      const std::lock_guard lock(mutex_);
-      if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
-    }
+    if (Status failed = packed_->pack(prepared_, stream, buffers, parameters); !failed) return failed;
     Backend& backend = *backend_of(executable_.device());
     if (marks_.start) {
       if (Status failed = backend.record(queue_of(stream), *marks_.start); !failed) return failed;
     }
-    if (Status failed = prepared_.run(stream, buffers, measuring_, packed_.view()); !failed) return failed;
+    if (Status failed = prepared_.run(stream, buffers, measuring_, packed_->view()); !failed) return failed;
     return marks_.end ? backend.record(queue_of(stream), *marks_.end) : Status();
   } catch (const std::exception& failed) {
     return status_of(failed);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <fuse/executable.hpp>
 #include <list>
 #include <map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "runtime/device/backend.hpp"
+#include "runtime/explore/packed_memory.hpp"
 #include "runtime/explore/stream_options.hpp"
 
 namespace fuse::runtime {
@@ -23,7 +25,9 @@ class Variant {
  public:
   /// Prepares it for these dims. Throws what that throws. `mode`: streams, or graph; while a stream is being
   /// captured its runs are on streams.
-  Variant(Executable, const DimValues&, ExecutionMode mode = ExecutionMode::streams);
+  /// `packed`: what variants of one executable for several dims share; null: it has its own.
+  Variant(Executable, const DimValues&, ExecutionMode mode = ExecutionMode::streams,
+          std::shared_ptr<PackedMemory> packed = nullptr);
 
   const Executable& executable() const { return executable_; }
   const Prepared& prepared() const { return prepared_; }
@@ -48,8 +52,6 @@ class Variant {
   bool is_checked = false;
 
  private:
-  Status pack(Stream&, std::span<const BufferView>, std::uint64_t parameters);
-
   struct OnStream {
     const void* queue = nullptr;
     std::shared_ptr<Workspace> workspace{}, captured{};  ///< in the variant's mode, and for a capture
@@ -72,8 +74,10 @@ class Variant {
   std::list<OnStream> workspaces_;
   Workspace measuring_;  // made at the first measured run
   Marks marks_;
-  Buffer packed_;
-  std::uint64_t packed_for_ = 0;  // the parameters that are packed; 0: none
+  const std::shared_ptr<PackedMemory> packed_;
 };
+
+/// What a caught exception reports.
+Status status_of(const std::exception&) noexcept;
 
 }  // namespace fuse::runtime
