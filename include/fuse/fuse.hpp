@@ -2,7 +2,8 @@
 // it:
 //   core.hpp        graphs, ops, errors
 //   functions.hpp   functions of models: softmax, linear, attention (nn/*.hpp)
-//   device.hpp, weights.hpp, executable.hpp, session.hpp, explore.hpp, memory.hpp, numerics.hpp
+//   device.hpp, weights.hpp, executable.hpp, session.hpp, explore.hpp, specialise.hpp, memory.hpp,
+//   numerics.hpp
 // c_api.h and dlpack.hpp are included by those who need them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,4 +19,5 @@
 #include <fuse/memory.hpp>
 #include <fuse/numerics.hpp>
 #include <fuse/session.hpp>
+#include <fuse/specialise.hpp>
 #include <fuse/weights.hpp>
