@@ -6,10 +6,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fuse/fuse.hpp>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,6 @@
 #include "compile/pipeline/pipeline.hpp"
 #include "dynamic_shapes/dynamic_graphs.hpp"
 #include "ir/graph/rewrite_dims.hpp"
-#include "ir/graph/verify.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/versions/narrowed.hpp"
 #include "target/step_cost.hpp"
@@ -27,15 +29,19 @@
 namespace fuse::bench {
 namespace {
 
-constexpr double most_bytes = 8e9;  // of all values of a graph at a shape
+constexpr double most_bytes = 8e9;       // of all values of a graph at a shape
+constexpr double most_peer_bytes = 1e8;  // the same, where a CPU runs it
 
 void print_help() {
   fmt::print(
       "dynamic_shapes [--shapes N] [--seed S] [--profile NAME] [--versions N] [--builds N] [--only PART,..]\n"
+      "               [--beside] [--write-shapes FILE]\n"
       "One executable for every shape, of at most N builds (4) with at most N versions of a kernel (8), "
       "beside "
       "a\n"
-      "build for each of N random shapes (200), by the cost model.\n");
+      "build for each of N random shapes (200), by the cost model.\n"
+      "--beside: instead, what padding to powers of two, and a compilation for each shape, take.\n"
+      "--write-shapes: instead, writes shapes that a CPU runs, for bench/peers/dynamic_shapes.py.\n");
 }
 
 struct Settings {
@@ -146,7 +152,7 @@ Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& targ
   return cost;
 }
 
-DimValues drawn(const ir::Graph& graph, std::mt19937_64& random) {
+DimValues drawn(const ir::Graph& graph, std::mt19937_64& random, double most = most_bytes) {
   for (;;) {
     DimValues dims;
     for (const ir::Symbol& symbol : graph.symbols) {
@@ -161,7 +167,7 @@ DimValues drawn(const ir::Graph& graph, std::mt19937_64& random) {
     for (const ir::Node& node : graph.nodes)
       bytes += static_cast<double>(value_of(product(node.type.dims), dims)) *
                static_cast<double>(size_of(node.type.dtype));
-    if (bytes <= most_bytes) return dims;
+    if (bytes <= most) return dims;
   }
 }
 
@@ -240,34 +246,117 @@ void measure(const DynamicGraph& each, const Settings& settings, const Target& t
   std::fflush(stdout);
 }
 
+/// Each dim at the next power of two, where its range allows it.
+DimValues padded(const ir::Graph& graph, DimValues dims) {
+  for (const ir::Symbol& symbol : graph.symbols) {
+    std::int64_t& value = dims[symbol.name];
+    value = std::min(symbol.range.max,
+                     static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value))));
+  }
+  return dims;
+}
+
+double seconds_of_wall() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What others do with shapes that they do not know beforehand.
+void measure_beside(const DynamicGraph& each, const Settings& settings, const Target& target) {
+  const ir::Graph& graph = ir_of(each.graph);
+  std::mt19937_64 random(settings.seed);
+  Ratios padding;
+  std::set<DimValues> shapes, buckets;
+  double planning = 0;
+  std::size_t kernels = 0;
+  for (int i = 0; i < settings.shapes; ++i) {
+    const DimValues dims = drawn(graph, random), rounded = padded(graph, dims);
+    const double start = seconds_of_cpu();
+    const Compiled own = run_pipeline(fixed(graph, dims), target);
+    planning += seconds_of_cpu() - start;
+    padding.add(ratio_of(cost_at(run_pipeline(fixed(graph, rounded), target), {}, target).seconds,
+                         cost_at(own, {}, target).seconds),
+                dims);
+    if (shapes.insert(dims).second) kernels += own.kernels.size();
+    buckets.insert(rounded);
+  }
+  std::size_t once = 0;
+  for (const Compiled& build : run_builds(graph, target, pipeline_options({})).each)
+    once += build.kernels.size();
+  // On this machine there is a compiler for its CPU.
+  const double start = seconds_of_wall();
+  compile(each.graph, Device::cpu(), {.cache = false});
+  const double all_shapes = seconds_of_wall() - start;
+  const double before = seconds_of_wall();
+  DimValues dims = drawn(graph, random, most_peer_bytes);
+  compile(graph_of<Graph>(fixed(graph, dims)), Device::cpu(), {.cache = false});
+  const double one_shape = seconds_of_wall() - before;
+  fmt::print("{:28} {:5.3f} {:6.3f} {:4} {:4}   {:4} {:6}   {:6.2f}   {:5.2f} {:5.2f}   {}\n", each.name,
+             padding.mean(), padding.worst, buckets.size(), shapes.size(), once, kernels, planning,
+             all_shapes, one_shape, text_of(padding.worst_at));
+  std::fflush(stdout);
+}
+
+/// One line for each shape: the graph's name, and its dims.
+void write_shapes(std::FILE* file, const DynamicGraph& each, const Settings& settings) {
+  std::mt19937_64 random(settings.seed);
+  for (int i = 0; i < settings.shapes; ++i)
+    fmt::print(file, "{}\t{}\n", each.name, text_of(drawn(ir_of(each.graph), random, most_peer_bytes)));
+}
+
 }  // namespace
 }  // namespace fuse::bench
 
 int main(int argc, char** argv) {
   using namespace fuse;         // NOLINT
   using namespace fuse::bench;  // NOLINT
-  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", builds = "4", only;
+  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", builds = "4", only, shapes_file;
+  bool beside = false;
   read_arguments(argc, argv,
                  {{.name = "--shapes", .value = &shapes},
                   {.name = "--seed", .value = &seed},
                   {.name = "--profile", .value = &profile},
                   {.name = "--versions", .value = &versions},
                   {.name = "--builds", .value = &builds},
-                  {.name = "--only", .value = &only}},
+                  {.name = "--only", .value = &only},
+                  {.name = "--beside", .flag = &beside},
+                  {.name = "--write-shapes", .value = &shapes_file}},
                  print_help);
-  fmt::print(
-      "profile {}, seed {}, {} shapes; each ratio: one build to a build for the shape, mean and worst\n\n",
-      profile, seed, shapes);
-  fmt::print("{:28} {:20} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "builds x versions",
-             "launches", "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
   const Settings settings{std::stoi(versions), std::stoi(builds), std::stoi(shapes), std::stoull(seed)};
+  std::FILE* file = nullptr;
+  if (!shapes_file.empty()) {
+    file = std::fopen(shapes_file.c_str(), "w");
+    if (!file) wrong(fmt::format("{} cannot be written", shapes_file));
+  } else {
+    fmt::print("profile {}, seed {}, {} shapes; ", profile, seed, shapes);
+  }
+  if (!file && beside) {
+    fmt::print(
+        "predicted seconds of shapes padded to powers of two to those of the shapes, mean and worst; how\n"
+        "many shapes that makes of how many; kernels of one executable, and of one for each shape; seconds "
+        "that planning for\n"
+        "each shape takes; seconds to compile for this CPU, for all shapes and for one\n\n");
+    fmt::print("{:28} {:12} {:9}   {:11}   {:6}   {:11}   {}\n", "graph", "padded", "shapes", "kernels",
+               "plan s", "cpu s", "worst shape");
+  } else if (!file) {
+    fmt::print("each ratio: one build to a build for the shape, mean and worst\n\n");
+    fmt::print("{:28} {:20} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "builds x versions",
+               "launches", "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
+  }
   for (const DynamicGraph& each : dynamic_graphs()) {
     const std::vector<std::string> parts = parts_of(only);
     const bool wanted =
         parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
           return each.name.find(part) != std::string::npos;
         });
-    if (wanted) measure(each, settings, target_profile(profile));
+    if (!wanted) continue;
+    if (file) {
+      write_shapes(file, each, settings);
+    } else if (beside) {
+      measure_beside(each, settings, target_profile(profile));
+    } else {
+      measure(each, settings, target_profile(profile));
+    }
   }
+  if (file && std::fclose(file) != 0) wrong(fmt::format("{} cannot be written", shapes_file));
   return 0;
 }

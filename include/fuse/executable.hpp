@@ -57,12 +57,14 @@ struct CompileOptions {
   bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   /// The most ways to run that a kernel has for graphs with symbols, 1 to 16: `prepare` takes one by the dims
-  /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints, so that sums add
-  /// in one order for all dims. Decisions give one way for all dims, too.
+  /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints; with
+  /// `builds = 1` and without one_or sums then add in one order for all dims, except in GEMMs. Decisions give
+  /// one way for all dims, too.
   int versions = 8;
   /// The most times that the graph is compiled for graphs with symbols, 1 to 8, each for a part of the range
   /// of its dims, where another cut into kernels is better there; `prepare` takes one by the dims. 1: the cut
-  /// for the hints serves all dims, as with decisions.
+  /// for the hints serves all dims, as with decisions. Extents that may be 1 (one_or) have at least one build
+  /// for each case, whatever this is.
   int builds = 4;
   /// How the graph is cut and how kernels and runs proceed, as a text that `fusec plan --decisions` or `fusec
   /// run --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is

@@ -191,13 +191,14 @@ class SegmentCompiler {
     watch_.lap("versions");
   }
 
-  /// False where no dims can take a version, as all of the graph says: its segment alone may not.
+  /// False where no dims can take a version, as all of the graph says: its segment alone may not. Facts
+  /// contradict each other, or another value would have too many elements.
   bool are_possible(const schedule::Versions& versions) {
     try {
       for (const schedule::Version& version : versions.each) facts_of(version);
       return true;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::contradiction) throw;
+      if (error.kind() != ErrorKind::user) throw;
       return false;
     }
   }

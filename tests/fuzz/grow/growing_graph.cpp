@@ -355,6 +355,11 @@ Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     program.graph.outputs.push_back({"y" + std::to_string(i), outputs[i]});
   }
+  if (!program.graph.assumptions
+           .empty()) {  // GEMMs may not read what follows from parameters of such extents
+    for (ir::Node& node : program.graph.nodes)
+      if (node.op == ir::Op::parameter && !product(node.type.dims).is_constant()) node.op = ir::Op::input;
+  }
   donate_some(program.graph);
   if (symbols_.empty()) return program;
   if (random.chance(0.4)) add_binding(program);
