@@ -287,6 +287,17 @@ Tensor clamp(const Arg& x, const Arg& low, const Arg& high);      ///< minimum(m
 /// to a narrower one wraps; anything to bool: whether it is not 0.
 Tensor convert(const Arg& x, DType dtype);
 
+/// The extents that a tensor states, an i32 or i64 scalar or a vector of up to 64 elements: a shape value
+/// (BladeDISC, 3.1.2), as in `reshape(x, extents_of(shape))`. It is computed of Graph::dim_size and numbers
+/// by add, sub, mul, div, rem, neg, max, min, sums and products, convert, reshape, slice, concat, gather and
+/// reverse, so that it is an expression of symbols. Throws invalid_argument, which names the op, for a value
+/// that is data, a division that may be by 0 or of what is negative, and for a max or min of which the ranges
+/// do not say which it is.
+///@{
+Dim extent_of(const Arg& value);
+std::vector<Dim> extents_of(const Arg& values);
+///@}
+
 /// Repeats x along axes of extent 1 and along missing leading axes, as operators do, so that it has these
 /// dims. Throws shape_mismatch where that is not possible.
 Tensor broadcast_to(const Arg& x, std::vector<Dim> dims);

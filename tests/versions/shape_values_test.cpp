@@ -1,0 +1,91 @@
+// Extents that tensors state: what follows from dim_size and numbers is an expression of symbols.
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <fuse/fuse.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/guards.hpp"
+#include "base/access.hpp"
+#include "support/catch.hpp"
+
+using namespace fuse;  // NOLINT
+
+namespace {
+
+ErrorInfo refusal_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.info();
+  }
+  FAIL("no error");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a shape value is an expression of symbols", "[versions][shape_values]") {
+  Graph g("shapes");
+  const Dim b = g.dim("B", {.min = 1, .max = 64}), t = g.dim("T", {.min = 0, .max = 512});
+  const Tensor rows = g.dim_size(b), words = g.dim_size(t);
+  CHECK(extent_of(rows) == b);
+  CHECK(extent_of(rows * words + 3) == b * t + 3);
+  CHECK(extent_of((words + 7) / 8) == (t + 7) / 8);
+  CHECK(extent_of(words % rows) == t % b);
+  CHECK(extent_of(maximum(rows, 100)) == 100);
+  CHECK(extent_of(minimum(rows, 100)) == b);
+  CHECK(extent_of(-(rows - 65)) == 65 - b);
+  CHECK(extent_of(convert(convert(rows, i32), i64)) == b);
+  const auto one = [&](const Tensor& x) { return reshape(x, {1}); };
+  const Tensor shape = concat({one(rows), one(words), g.constant(i64, 12, {2})}, 0);
+  CHECK(extents_of(shape) == std::vector<Dim>{b, t, 12, 12});
+  CHECK(extents_of(slice(shape, 0, 1, 3)) == std::vector<Dim>{t, 12});
+  CHECK(extents_of(reverse(shape, {0})) == std::vector<Dim>{12, 12, t, b});
+  CHECK(extents_of(gather(shape, g.iota(i64, {2}, 0), 0)) == std::vector<Dim>{b, t});
+  CHECK(extent_of(prod(shape)) == 144 * b * t);
+  CHECK(extent_of(sum(shape)) == b + t + 24);
+  CHECK(extents_of(shape * 2)[0] == 2 * b);
+}
+
+TEST_CASE("a reshape to a computed shape needs no guard", "[versions][shape_values]") {
+  Graph g("reshaped");
+  const Dim b = g.dim("B", {.min = 1, .max = 64}), t = g.dim("T", {.min = 1, .max = 512});
+  const Tensor x = g.input("x", f32, {b, t, 4});
+  const auto one = [&](const Tensor& of) { return reshape(of, {1}); };
+  const Tensor rows = g.dim_size(b) * g.dim_size(t);
+  const Tensor flat = reshape(x, extents_of(concat({one(rows), g.constant(i64, 4, {1})}, 0)));
+  CHECK(flat.dims() == std::vector<Dim>{b * t, 4});
+  g.output("y", sum(flat, {1}));
+  CHECK(analysis::guards_of(ir_of(g)).empty());
+  Session session(compile(g, Device::reference()), {{"B", 1}, {"T", 2}});
+  session.set("x", {1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F, 7.0F, 8.0F});
+  session.run();
+  CHECK(session.get<float>("y") == std::vector<float>{10, 26});
+}
+
+TEST_CASE("what states no extent is refused, and the op is named", "[versions][shape_values]") {
+  Graph g("refused");
+  const Dim b = g.dim("B", {.min = 0, .max = 64}), t = g.dim("T", {.min = 0, .max = 64});
+  const Tensor n = g.input("n", i64, {}), rows = g.dim_size(b), words = g.dim_size(t);
+  const auto message = [](const std::function<void()>& f) {
+    const ErrorInfo info = refusal_of(f);
+    CHECK(info.code == ErrorCode::invalid_argument);
+    CHECK(info.location.line > 0);
+    return info.message;
+  };
+  CHECK(message([&] { extent_of(n * rows); }) == "%n, input of type i64[], is data");
+  CHECK(message([&] { extent_of(words / rows); }).find("may divide by 0") != std::string::npos);
+  CHECK(message([&] { extent_of((words - rows) / 2); }).find("what is negative") != std::string::npos);
+  CHECK(message([&] { extent_of(maximum(words, rows)); }).find("is T or B, by the dims") !=
+        std::string::npos);
+  CHECK(message([&] { extent_of(abs(words)); }).find("no op that is followed") != std::string::npos);
+  CHECK(message([&] { extent_of(g.constant(f32, 3)); }).find("is no integer") != std::string::npos);
+  CHECK(message([&] { extents_of(rows); }) == "it is no vector");
+  CHECK(message([&] { extent_of(g.constant(i64, 3, {2})); }) == "it is no scalar");
+  CHECK(message([&] { extents_of(g.iota(i64, {65}, 0)); }).find("up to 64 numbers") != std::string::npos);
+  CHECK(message([&] { extents_of(g.iota(i64, {b}, 0)); }).find("up to 64 numbers") != std::string::npos);
+  CHECK(message([&] { extent_of(convert(rows * 1'000'000'000, i32)); }).find("beyond 32 bits") !=
+        std::string::npos);
+  CHECK(refusal_of([] { extent_of(3); }).message != "");
+}
