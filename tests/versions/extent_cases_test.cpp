@@ -272,3 +272,16 @@ TEST_CASE("extents that are 1 or another: on the cpu, and from a file", "[versio
     }
   }
 }
+
+TEST_CASE("extents that are 1 or another: values that nobody reads need not fit a case",
+          "[versions][builds][emulated]") {
+  Graph g("dead");
+  const Dim k = g.dim("K", {.min = 1, .max = 64}), n = g.dim("N", {.min = 1, .max = 64});
+  g.assume(one_or(k, n));
+  const Tensor x = g.input("x", f32, {2, k});
+  matmul(x, g.input("w", f32, {6, 3}));
+  slice(x, 1, 2, 5);
+  g.output("y", x + g.input("z", f32, {2, n}));
+  judge(g, {{{"K", 1}, {"N", 7}}, {{"K", 7}, {"N", 7}}}, 2,
+        {.profile = "h200", .checked = true, .optimization = 0});
+}

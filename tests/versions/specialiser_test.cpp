@@ -236,6 +236,20 @@ TEST_CASE("a static build that has other bits is refused, and runs go on",
   specialiser.wait_for_compiler();
 }
 
+TEST_CASE("values that nobody reads need not fit a static build", "[versions][specialise][emulated]") {
+  Graph g("dead");
+  const Dim k = g.dim("K", {.min = 1, .max = 64});
+  const Tensor x = g.input("x", f32, {2, k});
+  matmul(x, g.input("w", f32, {6, 3}));
+  g.output("y", softmax(x));
+  Specialiser specialiser(g, quick(), {.runs = 1});
+  run(specialiser, {{"K", 8}});
+  specialiser.wait_for_compiler();
+  run(specialiser, {{"K", 8}});
+  CHECK(specialiser.dims().at(0).why == "");
+  CHECK(specialiser.dims().at(0).state == State::special);
+}
+
 TEST_CASE("what a specialiser refuses", "[versions][specialise][emulated]") {
   const Graph graph = softmax_of_rows();
   const auto message = [&](const Device& device, const SpecialiseOptions& options) -> std::string {
@@ -249,6 +263,7 @@ TEST_CASE("what a specialiser refuses", "[versions][specialise][emulated]") {
   };
   CHECK(message(quick(), {.runs = 0}) == "specialise: runs = 0");
   CHECK(message(quick(), {.most = 0}) == "specialise: most = 0");
+  CHECK(message(quick(), {.bits = static_cast<Bits>(9)}) == "specialise: bits = 9");
   CHECK(message(Device::reference(), {}) == "the reference device has nothing to specialise");
   Specialiser specialiser(graph, quick());
   Stream stream = specialiser.executable().device().stream();

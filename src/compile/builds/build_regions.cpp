@@ -21,6 +21,7 @@
 #include "ir/graph/fixed_values.hpp"
 #include "ir/graph/verify.hpp"
 #include "os/parallel.hpp"
+#include "passes/dead_code.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/versions/axes.hpp"
@@ -213,7 +214,7 @@ class RegionFinder {
   std::optional<Outline> outline(const std::function<ir::Graph()>& graph) const {
     try {
       const ir::Graph made = graph();
-      ir::verify(made, ErrorKind::user);  // with values that nobody reads, which the pipeline removes later
+      ir::verify(ir::dead_code(made), ErrorKind::user);
       return outline_of(made, target_, options_);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::user) throw;

@@ -35,6 +35,7 @@
 #include "ir/kernel/passes/vectorise_random.hpp"
 #include "os/environment.hpp"
 #include "os/parallel.hpp"
+#include "passes/dead_code.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/decisions/decision_entries.hpp"
@@ -599,7 +600,8 @@ Outline outline_of(const ir::Graph& graph, const Target& target, const PipelineO
 }
 
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& given) {
-  ir::verify(graph, ErrorKind::user);
+  // The dims of a build may not fit values that nobody reads, which the first pass removes.
+  ir::verify(ir::dead_code(graph), ErrorKind::user);
   Compiled result;
   PipelineOptions options = given;
   if (is_cpu(target)) {  // blocks of a CPU wait for nobody, and have one warp

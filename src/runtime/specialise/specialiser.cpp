@@ -41,6 +41,11 @@ const CompileOptions& checked(const Device& device, const SpecialiseOptions& opt
                  .message = fmt::format("specialise: {} = {}", name, value),
                  .hint = fmt::format("{} is at least 1", name)});
   }
+  if (options.bits != Bits::keep && options.bits != Bits::any) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("specialise: bits = {}", static_cast<int>(options.bits)),
+                 .hint = "bits is Bits::keep or Bits::any"});
+  }
   return compile;
 }
 
