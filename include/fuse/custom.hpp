@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
-#include <memory>
+#include <fuse/function_ref.hpp>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -34,30 +34,15 @@ class CustomReference {
   requires(!std::is_same_v<std::remove_cvref_t<F>, CustomReference> &&
            std::is_invocable_v<const std::decay_t<F>&, std::span<const HostView>, HostView>)
       CustomReference(F&& function)  // NOLINT: `.reference = [](std::span<const HostView> operands, ..) {..}`
-      : function_(std::make_shared<Holder<std::decay_t<F>>>(std::forward<F>(function))) {}
+      : function_(std::forward<F>(function)) {}
 
   /// True when there is a function.
-  explicit operator bool() const { return function_ != nullptr; }
+  explicit operator bool() const { return static_cast<bool>(function_); }
   /// Calls the function, which must be there.
-  void operator()(std::span<const HostView> operands, HostView result) const {
-    function_->call(operands, result);
-  }
+  void operator()(std::span<const HostView> operands, HostView result) const { function_(operands, result); }
 
  private:
-  struct Callable {
-    virtual ~Callable() = default;
-    virtual void call(std::span<const HostView> operands, HostView result) const = 0;
-  };
-  template <class F>
-  struct Holder final : Callable {
-    explicit Holder(F&& held) : function(std::move(held)) {}
-    explicit Holder(const F& held) : function(held) {}
-    void call(std::span<const HostView> operands, HostView result) const override {
-      function(operands, result);
-    }
-    const F function;
-  };
-  std::shared_ptr<const Callable> function_;
+  detail::SharedFunction<void(std::span<const HostView>, HostView)> function_;
 };
 
 /// One kernel in the device dialect (docs/emulated-device.md) and its launch. The text has one function

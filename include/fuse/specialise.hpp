@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <fuse/device.hpp>
 #include <fuse/dim_values.hpp>
 #include <fuse/error.hpp>
 #include <fuse/executable.hpp>
 #include <fuse/explore.hpp>
 #include <fuse/export.hpp>
+#include <fuse/function_ref.hpp>
 #include <fuse/graph.hpp>
 #include <memory>
 #include <span>
@@ -48,7 +48,7 @@ struct SpecialiseOptions {
   Bits bits = Bits::keep;
   /// Called between two runs when dims get a static build, lose it, or are refused one: by the thread of the
   /// run that follows, before it is enqueued. Other threads may run meanwhile. It must not throw.
-  std::function<void(const SpecialisedDims&)> announce{};
+  detail::SharedFunction<void(const SpecialisedDims&)> announce{};
 };
 
 /// Runs a graph for any dims, from one executable, and gives dims that come often a static build
