@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -44,10 +45,19 @@ std::optional<Open> first_open(const ir::Graph& graph) {
   return open;
 }
 
+/// A test with what follows from it, or a case.
+struct Tree {
+  std::optional<DimRelation> test{};
+  std::unique_ptr<Tree> yes{}, no{};
+  Facts facts{};  ///< of a case
+};
+
 class CaseFinder {
  public:
   ExtentCases run(const ir::Graph& graph) {
-    grow(graph, {});
+    const std::unique_ptr<Tree> tree = grow(graph, {});
+    if (!tree) refuse(graph, first_open(graph).value());
+    add(*tree);
     result_.table.versions = static_cast<std::uint32_t>(result_.facts.size());
     return std::move(result_);
   }
@@ -56,37 +66,45 @@ class CaseFinder {
   /// None: there are no such dims.
   static std::optional<ir::Graph> under(const ir::Graph& graph, const Facts& facts) {
     try {
-      return schedule::narrowed(graph, facts);
+      ir::Graph result = schedule::narrowed(graph, facts);
+      static_cast<void>(analysis::facts_of(result));  // refuses extents that fit no dims
+      return result;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::user) throw;
       return std::nullopt;
     }
   }
 
-  /// The tests for dims that satisfy the facts, which the graph has.
-  Branch grow(const ir::Graph& graph, const Facts& facts) {
+  /// The tests for dims that satisfy the facts, which the graph has; null: there are no such dims.
+  std::unique_ptr<Tree> grow(const ir::Graph& graph, const Facts& facts) {
     const std::optional<Open> open = first_open(graph);
     if (!open) {
-      if (result_.facts.size() == most_cases) refuse(graph);
-      result_.facts.push_back(facts);
-      return {.ends = true, .to = static_cast<std::uint32_t>(result_.facts.size() - 1)};
+      if (++cases_ > most_cases) refuse(graph);
+      return std::make_unique<Tree>(Tree{.facts = facts});
     }
+    const auto with = [&](const Facts& more) -> std::unique_ptr<Tree> {
+      const std::optional<ir::Graph> narrowed = under(graph, more);
+      if (!narrowed) return nullptr;
+      Facts all = facts;
+      all.insert(all.end(), more.begin(), more.end());
+      return grow(*narrowed, all);
+    };
     const Facts one = {equal(open->extent, 1)};
     Facts whole;
     for (const Dim& each : open->wholes) whole.push_back(equal(open->extent, each));
-    const std::optional<ir::Graph> if_one = under(graph, one);
-    const std::optional<ir::Graph> if_whole = whole.empty() ? std::nullopt : under(graph, whole);
-    if (!if_one && !if_whole) refuse(graph, *open);
-    const auto with = [&](const Facts& more) {
-      Facts all = facts;
-      all.insert(all.end(), more.begin(), more.end());
-      return all;
-    };
-    if (!if_one) return grow(*if_whole, with(whole));
-    if (!if_whole) return grow(*if_one, with(one));
+    std::unique_ptr<Tree> if_one = with(one), if_whole = whole.empty() ? nullptr : with(whole);
+    if (!if_one || !if_whole) return if_one ? std::move(if_one) : std::move(if_whole);
+    return std::make_unique<Tree>(Tree{.test = one[0], .yes = std::move(if_one), .no = std::move(if_whole)});
+  }
+
+  Branch add(const Tree& tree) {
+    if (!tree.test) {
+      result_.facts.push_back(tree.facts);
+      return {.ends = true, .to = static_cast<std::uint32_t>(result_.facts.size() - 1)};
+    }
     const std::size_t test = result_.table.tests.size();
-    result_.table.tests.push_back({.relation = one[0]});
-    const Branch yes = grow(*if_one, with(one)), no = grow(*if_whole, with(whole));
+    result_.table.tests.push_back({.relation = *tree.test});
+    const Branch yes = add(*tree.yes), no = add(*tree.no);
     result_.table.tests[test].yes = yes;
     result_.table.tests[test].no = no;
     return {.ends = false, .to = static_cast<std::uint32_t>(test)};
@@ -109,6 +127,7 @@ class CaseFinder {
   }
 
   ExtentCases result_;
+  std::size_t cases_ = 0;
 };
 
 }  // namespace

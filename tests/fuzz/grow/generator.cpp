@@ -56,6 +56,7 @@ bool ask_legal(ir::Op op, DType dtype) {
 double weight_of(ir::Op op) {
   const ir::OpInfo& row = ir::info(op);
   if (row.has(ir::Trait::source)) return 0.4;
+  if (row.relation == ir::Relation::expand) return 0.4;  // in programs of one shape it is a broadcast
   if (row.has(ir::Trait::movement)) return 2.5;
   if (row.relation == ir::Relation::reduce) return 1.5;
   return row.elementwise ? 1 : 2.5;
