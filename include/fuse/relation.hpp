@@ -41,8 +41,10 @@ FUSE_COMPILER_API DimRelation divisible(const Dim& a, const Dim& by);
 FUSE_COMPILER_API DimRelation at_most(const Dim& a, const Dim& most);
 /// a >= least.
 FUSE_COMPILER_API DimRelation at_least(const Dim& a, const Dim& least);
-/// The relation that a is 1 or `whole`. Operators repeat an extent a that is 1 where the other operand has
-/// `whole` elements, as they repeat one that is known to be 1 (BladeDISC, 2.2).
+/// a = 1 or a = whole; which of the two, the dims say. An operator whose one operand has the extent `a` and
+/// whose other operand has `whole` there repeats the first operand in the runs in which a is 1 (BladeDISC,
+/// 2.2). Give it to Graph::assume before the operator is built: one that is built earlier takes the two
+/// extents as equal.
 FUSE_COMPILER_API DimRelation one_or(const Dim& a, const Dim& whole);
 
 }  // namespace v0

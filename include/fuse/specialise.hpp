@@ -26,7 +26,7 @@ struct SpecialisedDims {
     counted,    ///< the executable for all dims; they have not come often enough
     compiling,  ///< the executable for all dims, until their static build is ready
     special,    ///< their static build
-    refused,    ///< the executable for all dims, for good; `why` says why
+    refused,    ///< the executable for all dims, while these dims are remembered; `why` says why
   };
   DimValues dims{};              ///< the values of the symbols
   std::int64_t runs = 0;         ///< how often they came since they are counted
@@ -42,12 +42,13 @@ FUSE_COMPILER_API std::string_view to_string(SpecialisedDims::State);
 /// Which dims get a static build. Specialiser throws invalid_argument for a value that is out of range.
 struct SpecialiseOptions {
   int runs = 100;  ///< runs after which dims get one; at least 1
-  int most = 8;    ///< static builds that are kept; in place of the one that ran longest ago; at least 1
+  int most = 8;  ///< static builds that are kept, at least 1; one more replaces the one that ran longest ago
   /// keep: a static build has the results of the executable for all dims, bit for bit: it adds in the same
   /// order. any: it may add in the order that is fastest for these dims.
   Bits bits = Bits::keep;
   /// Called between two runs when dims get a static build, lose it, or are refused one: by the thread of the
-  /// run that follows, before it is enqueued. Other threads may run meanwhile. It must not throw.
+  /// run that follows, before it is enqueued. Other threads may run meanwhile, and call it
+  /// for other dims. It must not throw.
   detail::SharedFunction<void(const SpecialisedDims&)> announce{};
 };
 
@@ -84,7 +85,7 @@ class FUSE_COMPILER_API Specialiser {
   /// run. Call it only when no run is in flight.
   void parameters_changed();
 
-  /// The dims that came last, the latest first.
+  /// The 32 dims that came last, the latest first.
   std::vector<SpecialisedDims> dims() const;
   /// Waits until no static build is being compiled. For tools and tests, which would rather wait.
   void wait_for_compiler();

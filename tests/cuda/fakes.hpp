@@ -15,6 +15,7 @@
 #include "runtime/cuda/cuda.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
+#include "support/error_info.hpp"
 #include "support/paths.hpp"
 
 namespace fuse::test {
@@ -120,18 +121,6 @@ struct Fakes {
     CHECK(blas_misuse() == 0);
   }
 };
-
-/// The Error that `body` throws; a failed requirement if it throws none.
-template <class F>
-ErrorInfo error_info(F&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  FAIL("no fuse::Error was thrown");
-  return {};
-}
 
 /// True, with a warning, where this machine has no NVRTC: the rest of such a test is skipped.
 inline bool no_nvrtc() {

@@ -16,6 +16,7 @@
 #include "fuzz/judge/execute.hpp"
 #include "ir/text/print.hpp"
 #include "support/catch.hpp"
+#include "support/error_info.hpp"
 #include "support/examples.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -66,16 +67,6 @@ std::size_t count(const ir::Graph& graph, ir::Relation relation) {
   return static_cast<std::size_t>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(),
                     [&](const ir::Node& node) { return info(node.op).relation == relation; }));
-}
-
-ErrorInfo error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  FAIL("no error");
-  return {};
 }
 
 /// The outputs of a run with simple values.
@@ -146,7 +137,7 @@ TEST_CASE("extents that are 1 or another: each case has regions of its own", "[v
 TEST_CASE("extents that are 1 or another: how many there may be", "[versions][builds]") {
   CHECK(extent_cases(ir_of(many(1))).facts.size() == 2);
   CHECK(extent_cases(ir_of(many(4))).facts.size() == 16);
-  const ErrorInfo error = error_of([] { extent_cases(ir_of(many(5))); });
+  const ErrorInfo error = error_info([] { extent_cases(ir_of(many(5))); });
   CHECK(error.code == ErrorCode::unsupported);
   CHECK(error.message.find("more than 16 combinations") != std::string::npos);
 }
@@ -180,18 +171,19 @@ TEST_CASE("extents that are 1 or another: what the graph says, as text and as er
   CHECK(text.find("expand") != std::string::npos);
   CHECK(ir::print(ir::parse(text, "text")) == text);
   const Executable made = compile(g, Device::reference());
-  const ErrorInfo error = error_of([&] { made.prepare({{"M", 3}, {"K", 2}, {"N", 5}}); });
+  const ErrorInfo error = error_info([&] { made.prepare({{"M", 3}, {"K", 2}, {"N", 5}}); });
   CHECK(error.message.find("K = 1 or N") != std::string::npos);
   Graph never("never");
   const Dim k = never.dim("K", {.min = 2, .max = 4}), n = never.dim("N", {.min = 5, .max = 9});
-  CHECK(error_of([&] { never.assume(one_or(k, n)); }).code == ErrorCode::contradiction);
+  CHECK(error_info([&] { never.assume(one_or(k, n)); }).code == ErrorCode::contradiction);
 }
 
 TEST_CASE("extents that are 1 or another: a compilation that has one build refuses them",
           "[versions][builds]") {
   PipelineOptions options;
   options.record = true;
-  const ErrorInfo error = error_of([&] { run_builds(ir_of(sum_of_two()), target_profile("h200"), options); });
+  const ErrorInfo error =
+      error_info([&] { run_builds(ir_of(sum_of_two()), target_profile("h200"), options); });
   CHECK(error.code == ErrorCode::unsupported);
   CHECK(error.op == "expand");
   CHECK(error.message.find("'K' is 1 or 'N'") != std::string::npos);
@@ -208,7 +200,7 @@ TEST_CASE("extents that are 1 or another: not where a GEMM reads packed values",
     run_builds(ir_of(g), target_profile("h200"));
   };
   CHECK_NOTHROW(compiled(false));
-  CHECK(error_of([&] { compiled(true); }).code == ErrorCode::unsupported);
+  CHECK(error_info([&] { compiled(true); }).code == ErrorCode::unsupported);
 }
 
 TEST_CASE("extents that are 1 or another: sums of any shapes", "[versions][builds][emulated]") {

@@ -8,22 +8,10 @@
 #include "analysis/guards.hpp"
 #include "base/access.hpp"
 #include "support/catch.hpp"
+#include "support/error_info.hpp"
 
-using namespace fuse;  // NOLINT
-
-namespace {
-
-ErrorInfo refusal_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  FAIL("no error");
-  return {};
-}
-
-}  // namespace
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
 
 TEST_CASE("a shape value is an expression of symbols", "[versions][shape_values]") {
   Graph g("shapes");
@@ -69,7 +57,7 @@ TEST_CASE("what states no extent is refused, and the op is named", "[versions][s
   const Dim b = g.dim("B", {.min = 0, .max = 64}), t = g.dim("T", {.min = 0, .max = 64});
   const Tensor n = g.input("n", i64, {}), rows = g.dim_size(b), words = g.dim_size(t);
   const auto message = [](const std::function<void()>& f) {
-    const ErrorInfo info = refusal_of(f);
+    const ErrorInfo info = error_info(f);
     CHECK(info.code == ErrorCode::invalid_argument);
     CHECK(info.location.line > 0);
     return info.message;
@@ -87,5 +75,25 @@ TEST_CASE("what states no extent is refused, and the op is named", "[versions][s
   CHECK(message([&] { extents_of(g.iota(i64, {b}, 0)); }).find("up to 64 numbers") != std::string::npos);
   CHECK(message([&] { extent_of(convert(rows * 1'000'000'000, i32)); }).find("beyond 32 bits") !=
         std::string::npos);
-  CHECK(refusal_of([] { extent_of(3); }).message != "");
+  CHECK(error_info([] { extent_of(3); }).message != "");
+}
+
+TEST_CASE("shape values that are long, or wrap, are refused or right", "[versions][shape_values]") {
+  Graph g("limits");
+  const Dim b = g.dim("B", {.min = 0, .max = 9});
+  const Dim c = g.dim("C", {.min = 2, .max = 2147483647}),
+            d = g.dim("D", {.min = 100, .max = std::int64_t{1} << 40});
+  Tensor chain = g.dim_size(b);
+  for (int i = 0; i < 100'000; ++i) chain = chain + 1;
+  CHECK(extent_of(chain) == b + 100'000);
+  Tensor power = g.dim_size(b);
+  for (int i = 0; i < 40; ++i) power = power * power;
+  CHECK(error_info([&] { extent_of(power); }).message.find("too long an expression") != std::string::npos);
+  const Tensor product = g.dim_size(d) * g.dim_size(c);
+  CHECK(extent_of(product) == c * d);
+  CHECK(error_info([&] { extent_of(product / g.dim_size(c)); }).message.find("beyond 64 bits") !=
+        std::string::npos);
+  const Tensor low = minimum(g.constant(i64, -8589934592), 8);
+  CHECK(error_info([&] { extent_of(convert(low, i32)); }).message.find("beyond 32 bits") !=
+        std::string::npos);
 }

@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "ir/builder/call.hpp"
@@ -24,22 +24,41 @@ using ir::Op;
 
 using Elements = std::vector<Dim>;
 
+constexpr std::size_t longest = 4096;       // of an expression as text
 constexpr std::int64_t most_elements = 64;  // of a shape value: no tensor has as many dims
 
 class ShapeValues {
  public:
   explicit ShapeValues(const Call& call) : call_(call), graph_(call.builder.graph) {}
 
-  const Elements& of(NodeId id) {
-    if (const auto known = values_.find(id); known != values_.end()) return known->second;
-    Elements made = make(graph_[id], id);
-    if (graph_[id].type.dtype == i32)
-      for (const Dim& each : made)
-        if (each.max() > std::numeric_limits<std::int32_t>::max()) refuse(id, "may be beyond 32 bits");
-    return values_.emplace(id, std::move(made)).first->second;
+  /// Operands before their users, without recursion: a chain may be long.
+  const Elements& of(NodeId root) {
+    std::vector<NodeId> open = {root};
+    std::set<NodeId> needed;
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      if (!needed.insert(id).second) continue;
+      open.insert(open.end(), graph_[id].operands.begin(), graph_[id].operands.end());
+    }
+    for (const NodeId id : needed) {
+      Elements made = make(graph_[id], id);
+      for (const Dim& each : made) {
+        if (each.to_string().size() > longest) refuse(id, "is too long an expression");
+        if (graph_[id].type.dtype == i32 && !within<std::int32_t>(each)) refuse(id, "may be beyond 32 bits");
+      }
+      values_.emplace(id, std::move(made));
+    }
+    return values_.at(root);
   }
 
  private:
+  /// Whether no value is at an end of the type: bounds of extents saturate there.
+  template <class T>
+  static bool within(const Dim& dim) {
+    return dim.min() > std::numeric_limits<T>::min() && dim.max() < std::numeric_limits<T>::max();
+  }
+
   [[noreturn]] void refuse(NodeId id, const std::string& why) const {
     call_.fail(
         ErrorCode::invalid_argument,
@@ -60,7 +79,7 @@ class ShapeValues {
 
   Elements make(const Node& node, NodeId id) {
     const std::int64_t elements = count(id);
-    const auto operand = [&](std::size_t i) -> const Elements& { return of(node.operands[i]); };
+    const auto operand = [&](std::size_t i) -> const Elements& { return values_.at(node.operands[i]); };
     switch (node.op) {
       case Op::constant:
         return Elements(static_cast<std::size_t>(elements), Dim(ir::attr<ir::ConstantAttr>(node).integer));
@@ -129,14 +148,19 @@ class ShapeValues {
     constexpr Op known[] = {Op::add, Op::sub, Op::mul, Op::div, Op::rem, Op::neg, Op::max, Op::min};
     if (std::ranges::find(known, node.op) == std::end(known))
       refuse(id, node.operands.empty() ? "is data" : "is no op that is followed");
-    const Elements a = of(node.operands[0]);
-    const Elements b = node.operands.size() > 1 ? of(node.operands[1]) : Elements(a.size());
+    const Elements a = values_.at(node.operands[0]);
+    const Elements b = node.operands.size() > 1 ? values_.at(node.operands[1]) : Elements(a.size());
     Elements result;
     for (std::size_t i = 0; i < a.size(); ++i) result.push_back(combined(node.op, a[i], b[i], id));
     return result;
   }
 
   Dim combined(Op op, const Dim& a, const Dim& b, NodeId id) const {
+    // Sums and products that wrap are right where the extent does not overflow in the end; what compares is
+    // not.
+    const bool compares = op == Op::div || op == Op::rem || op == Op::max || op == Op::min;
+    if (compares && !(within<std::int64_t>(a) && within<std::int64_t>(b)))
+      refuse(id, "compares or divides what may be beyond 64 bits: declare smaller ranges");
     switch (op) {
       case Op::add:
         return a + b;

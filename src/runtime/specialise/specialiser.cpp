@@ -7,7 +7,6 @@
 #include <fuse/specialise.hpp>
 #include <list>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "base/access.hpp"
