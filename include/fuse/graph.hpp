@@ -291,8 +291,9 @@ Tensor convert(const Arg& x, DType dtype);
 /// (BladeDISC, 3.1.2), as in `reshape(x, extents_of(shape))`. It is computed of Graph::dim_size and numbers
 /// by add, sub, mul, div, rem, neg, max, min, sums and products, convert, reshape, slice, concat, gather and
 /// reverse, so that it is an expression of symbols. Throws invalid_argument, which names the op, for a value
-/// that is data, a division that may be by 0 or of what is negative, and for a max or min of which the ranges
-/// do not say which it is.
+/// that is data, for a division that may be by 0 or of what is negative, for a max or min of which the ranges
+/// do not say which it is, and for these of what may be beyond 64 bits; for an i32 that may be beyond 32
+/// bits, and for a very long expression. Throws invalid_extent where the arithmetic of extents overflows.
 ///@{
 Dim extent_of(const Arg& value);
 std::vector<Dim> extents_of(const Arg& values);
