@@ -1,5 +1,6 @@
 // fuse_fuzz: generated programs, reference against emulated. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -407,6 +408,9 @@ int main_of(int argc, char** argv) {
 }  // namespace fuse::fuzz
 
 int main(int argc, char** argv) {
+  // Tensors come and go: fresh pages for each would take as long as what is computed in them.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     return fuse::fuzz::main_of(argc, argv);
   } catch (const std::exception& error) {

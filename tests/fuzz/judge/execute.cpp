@@ -7,6 +7,7 @@
 #include <array>
 #include <fuse/fuse.hpp>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 
 #include "base/access.hpp"
@@ -159,6 +160,19 @@ Forms Batch::forms(std::size_t i) const {
   return built_[i]->failure.empty() ? forms_of(cases_[i], built_[i]->builds.each.front()) : 0;
 }
 
+Executable Batch::executable_on(std::size_t i, const Device& device) const {
+  std::unique_ptr<runtime::Module> module;
+  if (built_[i]->module) module = std::make_unique<SharedModule>(built_[i]->module);
+  const Executable made = runtime::make_executable(std::make_shared<const ir::Graph>(cases_[i].program.graph),
+                                                   built_[i]->builds, device, std::move(module));
+  return cases_[i].options.saved ? through_file(made) : made;
+}
+
+Executable Batch::executable(std::size_t i) const {
+  if (!built_[i]->failure.empty()) throw std::runtime_error(built_[i]->failure);
+  return executable_on(i, device_for(cases_[i].options));
+}
+
 void Batch::build_modules() {
   // A saved plan has all kernels of its module, so such a case has one of its own.
   std::map<std::tuple<std::string, bool, int, std::size_t>, std::vector<std::size_t>> modules;
@@ -230,24 +244,17 @@ Outcome Batch::run(std::size_t i, const Observer& observe) {
 void Batch::try_run(std::size_t i, const Observer& observe, Outcome& outcome) {
   const Program& program = cases_[i].program;
   const RunOptions& options = cases_[i].options;
-  const auto executable_on = [&](const Device& device) {
-    std::unique_ptr<runtime::Module> module;
-    if (built_[i]->module) module = std::make_unique<SharedModule>(built_[i]->module);
-    const Executable made = runtime::make_executable(std::make_shared<const ir::Graph>(program.graph),
-                                                     built_[i]->builds, device, std::move(module));
-    return options.saved ? through_file(made) : made;
-  };
   const Device device = device_for(options);
-  const Executable executable = executable_on(device);
+  const Executable executable = executable_on(i, device);
   RunOptions in_order = options;
   in_order.shuffle_seed = 0;
   in_order.threads = 1;
   for (const DimValues& dims : program.bindings) {
     const runtime::Values inputs = make_inputs(program, dims);
     const auto expected = enclose(program.graph, inputs, dims);
-    std::vector<Results> runs = options.together
-                                    ? run_together(executable, executable_on(device), options, inputs, dims)
-                                    : run_results(executable, options, inputs, dims);
+    std::vector<Results> runs =
+        options.together ? run_together(executable, executable_on(i, device), options, inputs, dims)
+                         : run_results(executable, options, inputs, dims);
     if (observe) observe({dims, inputs, expected, runs.front()});
     for (const auto& [name, enclosure] : expected) {
       outcome.shares += shares_of(enclosure);
@@ -262,7 +269,7 @@ void Batch::try_run(std::size_t i, const Observer& observe, Outcome& outcome) {
     if (options.shuffle_seed != 0) {
       RunOptions once = in_order;
       once.runs = 1;
-      runs.push_back(run_results(executable_on(device_for(in_order)), once, inputs, dims).front());
+      runs.push_back(run_results(executable_on(i, device_for(in_order)), once, inputs, dims).front());
     }
     for (std::size_t r = 1; r < runs.size(); ++r) {
       for (const auto& [name, tensor] : runs[0]) {

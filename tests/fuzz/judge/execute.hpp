@@ -67,10 +67,13 @@ class Batch {
   /// Another order of blocks, warps and lanes for the next run of the case.
   void set_shuffle(std::size_t i, std::uint64_t seed) { cases_[i].options.shuffle_seed = seed; }
   Forms forms(std::size_t i) const;  ///< none of a case that could not be built
+  /// The case on the device that it asks for. Throws where it could not be built.
+  Executable executable(std::size_t i) const;
 
  private:
   struct Built;
   void build_modules();
+  Executable executable_on(std::size_t i, const Device& device) const;
   void try_run(std::size_t i, const Observer& observe, Outcome& outcome);
 
   std::vector<Case> cases_;
