@@ -9,6 +9,7 @@
 #include <fuse/dim_values.hpp>
 #include <fuse/dtype.hpp>
 #include <fuse/export.hpp>
+#include <fuse/function_ref.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/weights.hpp>
 #include <memory>
@@ -118,6 +119,11 @@ class FUSE_COMPILER_API Executable {
   /// (an assumption, or what an op needs, does not hold); invalid_argument
   /// for decisions that cannot be on this device, or for these dims.
   Prepared prepare(const DimValues& dims = {}) const;
+  /// What `Prepared::workspace_bytes` is at most, whatever the dims are: memory of this size serves all, one
+  /// run at a time. None where a temporary has no bound below 2^63 bytes, or where the program has more than
+  /// 2,048 steps. Declare the ranges of symbols closely, and say with Graph::assume what holds for their
+  /// products: the bound follows from these.
+  std::optional<std::int64_t> most_workspace_bytes() const;
   /// Steps with their ops and launches, as text.
   std::string explain() const;
   /// The source code of the kernels: CUDA for cuda and emulated, C++ for cpu. Empty on the reference device.
@@ -312,6 +318,47 @@ class FUSE_COMPILER_API Prepared {
   explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
+
+/// What was measured of one GEMM for some dims.
+struct GemmTiming {
+  std::string gemm;    ///< "S x 768 by k = 64, batch 12 * B, f32 to f32"
+  DimValues dims{};    ///< the values of the symbols
+  int algorithms = 0;  ///< the algorithms that were timed; the library may propose fewer than are wanted
+  double proposed_seconds = 0;  ///< one call with the algorithm that the library proposes first
+  double fastest_seconds = 0;   ///< one call with the fastest of them
+  std::string algorithm{};      ///< the one that is taken from now on: "cuBLASLt algorithm 66, tile 20, .."
+  bool is_proposal = true;      ///< it is the one that the library proposes first
+};
+
+/// What time_gemms measures.
+struct GemmTimingOptions {
+  /// The values of the symbols to measure for. Empty: powers of two in the range of each symbol, at most 64
+  /// combinations, of those that the graph allows.
+  std::vector<DimValues> dims{};
+  int runs = 10;  ///< of each algorithm, 1 to 1000; the median counts
+  /// An algorithm takes the place of the library's proposal where its time is shorter by this share or more.
+  double least_gain = 0.03;
+  std::int64_t most_bytes = std::int64_t{1} << 30;  ///< a GEMM whose operands take more is not measured
+  detail::SharedFunction<void(const GemmTiming&)> progress{};  ///< called after each; it must not throw
+};
+
+/// What time_gemms gives.
+struct TimedGemms {
+  Executable executable;              ///< the same program, which takes the fastest algorithms
+  std::vector<GemmTiming> timings{};  ///< what was measured, in the order of measuring
+};
+
+/// Times the algorithms that the GEMM library proposes, for buckets of extents: those in (2^i, 2^(i+1)] are
+/// one bucket (BladeDISC, 5.2.2). The new executable has a table for each GEMM that `prepare` asks; for
+/// extents of a bucket that was not measured, it takes the algorithm of the next larger one that was, else of
+/// the largest. Where the library proposes only one algorithm, as on the cpu device, it is the same program.
+///
+/// Times differ from call to call, so two executables may have other algorithms, and results that differ in
+/// the last bits. What was found travels with `Executable::save`, and one executable has the same algorithm
+/// for the same dims at any time. A GEMM whose algorithm decisions name keeps it. The device does nothing
+/// else meanwhile. Throws invalid_argument for options out of range, what `prepare` throws for `dims` of the
+/// options, out_of_memory and driver.
+FUSE_COMPILER_API TimedGemms time_gemms(const Executable& executable, const GemmTimingOptions& options = {});
 
 }  // namespace v0
 }  // namespace fuse

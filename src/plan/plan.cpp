@@ -52,6 +52,7 @@ struct PrintWork {
     if (s.epilogue == EpilogueKind::scale) epilogue = fmt::format(" scale {}", s.scale);
     std::string algorithm;
     if (s.algorithm.rank > 0) algorithm = fmt::format(" algorithm {}", s.algorithm.rank);
+    if (s.algorithms) algorithm += fmt::format(" algorithms {}", *s.algorithms);
     return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}{}", s.c, s.a,
                        s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
                        s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
@@ -347,6 +348,28 @@ class Verifier {
   std::map<ValueId, ValueId> contents_;  // for inputs that gave their memory, the value that lies there now
 };
 
+void check_bounds(const Plan& plan) {
+  if (plan.most_bytes.empty()) return;
+  const bool negative = std::any_of(plan.most_bytes.begin(), plan.most_bytes.end(),
+                                    [](std::int64_t bytes) { return bytes < 0; });
+  if (negative || plan.most_bytes.size() != plan.values.size())
+    fail("the most bytes are not those of its values");
+}
+
+/// That there is an algorithm for each way through a table.
+void check_algorithms(const Plan& plan) {
+  for (const GemmAlgorithms& each : plan.algorithms) {
+    verify(each.table);
+    if (each.recorded.size() != each.table.versions)
+      fail(fmt::format("a table of {} GEMM algorithms has {}", each.table.versions, each.recorded.size()));
+  }
+  for (const Step& step : plan.steps) {
+    const auto* const gemm = std::get_if<GemmStep>(&step.work);
+    if (gemm && gemm->algorithms && *gemm->algorithms >= plan.algorithms.size())
+      fail(fmt::format("step '{}' has a table of algorithms that does not exist", step.name));
+  }
+}
+
 /// What the steps of each version write that other steps use, too; and that they stand together.
 void check_versions(const Plan& plan) {
   for (const VersionTable& table : plan.tables) verify(table);
@@ -395,6 +418,16 @@ std::string version_text(const Step& step) {
 
 }  // namespace
 
+std::string algorithms_text(const GemmAlgorithms& algorithms, std::size_t number) {
+  std::string text = fmt::format("  algorithms {}, of {}:\n{}", number, algorithms.library,
+                                 to_string(algorithms.table, "    ", "algorithm"));
+  for (std::size_t i = 0; i < algorithms.recorded.size(); ++i)
+    text +=
+        fmt::format("    algorithm {}: {}\n", i,
+                    algorithms.recorded[i].empty() ? "what the library proposes" : algorithms.recorded[i]);
+  return text;
+}
+
 std::string print(const Plan& plan) {
   std::string text = "plan {\n";
   for (ValueId id = 0; id < plan.values.size(); ++id) {
@@ -410,6 +443,7 @@ std::string print(const Plan& plan) {
   for (std::size_t i = 0; i < plan.tables.size(); ++i)
     text += fmt::format("  table {}: {} versions\n{}", i, plan.tables[i].versions,
                         to_string(plan.tables[i], "    "));
+  for (std::size_t i = 0; i < plan.algorithms.size(); ++i) text += algorithms_text(plan.algorithms[i], i);
   for (const bool setup : {true, false}) {
     const std::vector<Step>& steps = setup ? plan.setup : plan.steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -494,6 +528,8 @@ void verify(const Plan& plan) {
     return;
   }
   check_versions(plan);
+  check_algorithms(plan);
+  check_bounds(plan);
   // Versions of one segment leave the same behind, so that each needs to be seen only once.
   std::uint32_t most = 0;
   for (const VersionTable& table : plan.tables) most = std::max(most, table.versions);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,6 +76,7 @@ struct GemmStep {
   /// How the matrices lie; none: back to back. Those that are there agree in matrices per call and in calls.
   std::optional<GemmLayout> layout{}, layout_a{}, layout_b{};  ///< in c, a and b
   GemmAlgorithm algorithm{};
+  std::optional<std::uint32_t> algorithms{};  ///< in Plan::algorithms; none: what `algorithm` says
 };
 struct CopyStep {
   ValueId from = 0, to = 0;
@@ -111,6 +113,11 @@ struct Plan {
   /// Which version of a segment runs. The steps of its versions follow each other; all versions write the
   /// same values, but for scratch of their own.
   std::vector<VersionTable> tables{};
+  std::vector<GemmAlgorithms> algorithms{};  ///< what was timed; GEMMs of equal extents share one
+  /// For each value, the most bytes that it has for any dims that are allowed; `no_bound`: there is no such
+  /// number below 2^63. Empty: the dims are numbers.
+  std::vector<std::int64_t> most_bytes{};
+  static constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
 
   // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Plan();
@@ -122,6 +129,8 @@ struct Plan {
 };
 
 std::string print(const Plan&);
+/// As `print` has them: the table, then each algorithm.
+std::string algorithms_text(const GemmAlgorithms&, std::size_t number);
 /// For each value, the one whose memory it lies in, or itself; an output is its own, donated or not.
 std::vector<ValueId> roots(const Plan&);
 /// For each value, whether a step writes it.

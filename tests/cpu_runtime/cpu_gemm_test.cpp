@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fuse/dtype.hpp>
 #include <limits>
+#include <random>
 
+#include "base/access.hpp"
 #include "runtime/cpu/gemm/thin_gemm.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "support/catch.hpp"
@@ -281,6 +283,30 @@ TEST_CASE("tiles are fixed by the shape", "[gemm][runtime]") {
   const Tiling small = counted({.batch = 1000, .m = 8, .n = 8, .k = 8, .stride_a = 64, .stride_c = 64});
   CHECK(small.tiles == 1000);
   CHECK(small.tiles_of_chunk == 256);
+}
+
+TEST_CASE("no product asks for more scratch than the device says", "[gemm][runtime]") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  const Device device = Device::cpu({.threads = 4});
+  runtime::Backend& backend = *backend_of(device);
+  const auto extent = [&] { return std::int64_t{1} << random() % 15; };
+  for (int i = 0; i < 3000; ++i) {
+    GemmDesc d{.m = extent() + static_cast<std::int64_t>(random() % 7), .n = extent(), .k = extent()};
+    d.operand = d.result = random() % 2 ? f32 : bf16;
+    if (random() % 2) d.result = f32;
+    d.transpose_a = random() % 2;
+    d.transpose_b = random() % 2;
+    if (random() % 4 == 0) {
+      d.batch = 1 + static_cast<std::int64_t>(random() % 40);
+      d.stride_a = d.m * d.k;
+      d.stride_b = d.k * d.n;
+      d.stride_c = d.m * d.n;
+    }
+    INFO(runtime::gemm_text(d));
+    REQUIRE(backend.prepare_gemm(d)->workspace_bytes() <= backend.most_gemm_scratch());
+  }
 }
 
 }  // namespace

@@ -429,6 +429,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// Takes what it proposed itself, and refuses algorithm 2 for fewer than 4 columns.
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
+                                       cublasLtMatmulHeuristicResult_t* result) {
+  FAKE_ENTER("cublasLtMatmulAlgoCheck algorithm " + std::to_string(algo->data[2]));
+  if (algo->data[2] > 2) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algo->data[2] == 2 && reinterpret_cast<Layout*>(d)->columns < 4) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *result = {};
+  result->algo = *algo;
+  result->state = CUBLAS_STATUS_SUCCESS;
+  result->workspaceSize = algo->data[1];
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 /// An algorithm's numbers follow from its alignment and its number, which is all there is to it.
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute,

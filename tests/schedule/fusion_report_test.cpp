@@ -7,6 +7,7 @@
 #include <fuse/functions.hpp>
 
 #include "base/access.hpp"
+#include "passes/canonical_dims.hpp"
 #include "schedule/groups/parallel_stitch.hpp"
 #include "schedule/schedule_support.hpp"
 
@@ -170,6 +171,26 @@ TEST_CASE("the verifier rejects groups that the reason keeps apart", "[partition
     CHECK_THROWS_AS(verify(graph, forced, example.options.groups, target), Error);
     CHECK(!schedule::would_change(edge.reason).empty());
   }
+}
+
+TEST_CASE("loops that differ by symbols say which assumption makes them equal", "[partition][unfused]") {
+  const auto edge = [](bool assumed, std::int64_t longest) {
+    Graph g("loops");
+    const Dim s = g.dim("S", {.min = 64, .max = 4096}), t = g.dim("T", {.min = 1, .max = longest});
+    if (assumed) g.assume(equal(s, t));
+    const Tensor sums = sum(g.input("x", f32, {128, s}), {1});
+    g.output("y", sum(broadcast_in_dim(sums, {128, t}, {0}), {1}));
+    const Example example{Reason::loop_dims, g, {.groups = as_printed}};
+    const ir::Graph graph = ir::canonical_dims(prepared(example.graph));
+    const schedule::Partition partition = schedule::partition(graph, example.options, target);
+    std::string lines;
+    for (const schedule::UnfusedEdge& each : unfused_edges(graph, partition, example.options, target))
+      lines += std::string(to_string(each.reason)) + " " + each.assume;
+    return lines;
+  };
+  CHECK(edge(false, 4096) == "loop-dims g.assume(equal(S, T));");
+  CHECK(edge(false, 63) == "loop-dims ");  // they never are
+  CHECK(edge(true, 4096).find("loop-dims") == std::string::npos);
 }
 
 TEST_CASE("a value that GEMMs wait for is not made with what waits for other GEMMs", "[partition][unfused]") {

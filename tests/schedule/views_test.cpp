@@ -87,18 +87,22 @@ TEST_CASE("views: a slice that is not one block, or not where it may begin", "[v
 }
 
 TEST_CASE("views: where a slice begins is proven for every extent", "[views]") {
-  const auto at = [](std::int64_t width, bool assumed) {
+  const auto at = [](std::int64_t width, std::int64_t of_bytes, std::int64_t of_rows = 1) {
     Graph g("symbolic");
     const Dim B = g.dim("B", {.min = 1, .max = 1000, .hint = 8});
-    if (assumed) g.assume(divisible(B, 4));
+    g.assume(divisible(12 * B, of_bytes));
+    g.assume(divisible(B, of_rows));
     const Tensor x = g.input("x", f32, {B + 3, width});
     g.output("y", matmul(slice(x, 0, B, B + 3), g.parameter("w", f32, {width, 4})));
     return ChosenViews(g).text;
   };
-  CHECK(at(8, false) == "view %2 slice in %x at element 8 * B\n");
-  CHECK(at(3, false) ==
-        "copy %2 slice because %2 begins at byte 12 * B, which is not proven to be a multiple of 16\n");
-  CHECK(at(3, true) == "view %2 slice in %x at element 3 * B\n");
+  CHECK(at(8, 1) == "view %2 slice in %x at element 8 * B\n");
+  CHECK(at(3, 1) ==
+        "copy %2 slice because %2 begins at byte 12 * B, which is not proven to be a multiple of 16; it is "
+        "with "
+        "g.assume(divisible(12 * B, 16));\n");
+  CHECK(at(3, 16) == "view %2 slice in %x at element 3 * B\n");
+  CHECK(at(3, 1, 4) == "view %2 slice in %x at element 3 * B\n");
 }
 
 TEST_CASE("views: kernels read the whole of a slice that a GEMM reads too", "[views]") {

@@ -97,3 +97,60 @@ TEST_CASE("shape values that are long, or wrap, are refused or right", "[version
   CHECK(error_info([&] { extent_of(convert(low, i32)); }).message.find("beyond 32 bits") !=
         std::string::npos);
 }
+
+namespace {
+
+/// The sums of the first rows, as many as a tensor says.
+Graph sums_of_rows(DType count) {
+  Graph g("rows");
+  const Tensor x = g.input("x", f32, {8, 4}), n = g.input("n", count, {});
+  const Dim rows = g.data_dim("N", n + 1, {.min = 0, .max = 8});
+  g.output("y", sum(slice(x, 0, 0, rows), {1}));
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("an extent that is data is compared with what prepare was given", "[versions][shape_values]") {
+  const Executable executable = compile(sums_of_rows(i64), Device::reference());
+  Session session(executable, {{"N", 3}});
+  std::vector<float> x(32);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i / 4);
+  session.set("x", x);
+  for (const std::int64_t n : {2, 1, 7}) {
+    session.set("n", std::vector<std::int64_t>{n});
+    session.run();
+    CHECK(session.get<std::byte>("N_holds") == std::vector<std::byte>{static_cast<std::byte>(n == 2)});
+    if (n == 2) CHECK(session.get<float>("y") == std::vector<float>{0, 4, 8});
+  }
+  const auto code = [](const std::function<void(Graph&)>& f) {
+    Graph g("refused");
+    return error_info([&] { f(g); }).code;
+  };
+  CHECK(code([](Graph& g) { g.data_dim("N", g.input("n", f32, {})); }) == ErrorCode::dtype_mismatch);
+  CHECK(code([](Graph& g) { g.data_dim("N", g.input("n", i64, {1})); }) == ErrorCode::shape_mismatch);
+  CHECK(code([](Graph& g) {
+          g.output("N_holds", g.input("x", f32, {}));
+          g.data_dim("N", g.input("n", i64, {}));
+        }) == ErrorCode::duplicate_name);
+  CHECK(code([](Graph& g) { Graph("other").data_dim("N", g.input("n", i64, {})); }) ==
+        ErrorCode::wrong_graph);
+}
+
+TEST_CASE("kernels compare an extent that is data", "[versions][shape_values][emulated]") {
+  for (const DType count : {i32, i64}) {
+    const Executable executable = compile(sums_of_rows(count), Device::emulated());
+    for (const std::int64_t rows : {0, 3, 8}) {
+      Session session(executable, {{"N", rows}});
+      session.set("x", std::vector<float>(32, 1.5F));
+      for (const int n : {2, 7, -1}) {
+        count == i64 ? session.set("n", std::vector<std::int64_t>{n})
+                     : session.set("n", std::vector<std::int32_t>{n});
+        session.run();
+        CHECK(session.get<std::byte>("N_holds") ==
+              std::vector<std::byte>{static_cast<std::byte>(n + 1 == rows)});
+        CHECK(session.get<float>("y") == std::vector<float>(static_cast<std::size_t>(rows), 6));
+      }
+    }
+  }
+}

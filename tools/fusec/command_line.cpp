@@ -424,6 +424,8 @@ void add_save(CLI::App& app, Action& action) {
   command.add_flag("--cuda", options.cuda, "For the first GPU too");
   command.add_flag("--cpu", options.cpu,
                    "For the cpu device of this machine and of others of its level, too");
+  command.add_flag("--time-gemms", options.time_gemms,
+                   "Measure which algorithm of the GEMM library is fastest, by buckets of extents");
 }
 
 void add_cache(CLI::App& app, Action& action) {

@@ -100,6 +100,7 @@ struct SaveOptions {
   std::vector<std::string> profiles{};  ///< of emulated devices and levels of CPUs that it is for
   bool cuda = false;                    ///< for the first GPU too
   bool cpu = false;                     ///< for the cpu device of this machine too
+  bool time_gemms = false;              ///< measure the algorithms of GEMMs first
 };
 
 struct CacheOptions {

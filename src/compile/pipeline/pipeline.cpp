@@ -19,6 +19,7 @@
 #include "compile/pipeline/experiments.hpp"
 #include "compile/pipeline/graph_passes.hpp"
 #include "compile/pipeline/make_plan.hpp"
+#include "compile/pipeline/memory_bounds.hpp"
 #include "compile/pipeline/plan_options.hpp"
 #include "compile/pipeline/stopwatch.hpp"
 #include "ir/graph/verify.hpp"
@@ -694,6 +695,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   for (const schedule::Versions& versions : result.versions) tables.push_back(versions.table);
   result.plan =
       schedule::make_plan(result.graph, result.partition, kernels, std::move(tables), kernel_of_custom);
+  result.plan.most_bytes = most_bytes_of(result.plan, result.graph);
   if (options.verify) schedule::verify(result.plan);
   result.streams = options.streams;
   if (options.place) {

@@ -374,6 +374,25 @@ Tensor Graph::iota(DType dtype, std::vector<Dim> dims, std::int64_t axis, At at)
   return alive(builder_).add(ir::Op::iota, {}, ir::AxisAttr{axis}, &type, at);
 }
 
+Dim Graph::data_dim(std::string name, const Tensor& value, DimRange range, At at) {
+  detail::Builder& builder = alive(builder_);
+  const std::vector<Arg> args = {Arg(value, at)};
+  detail::Builder::of("data_dim", args);
+  const auto refuse = [&](ErrorCode code, std::string message, std::string hint) {
+    builder.fail(code, "data_dim", args, std::move(message), std::move(hint), at);
+  };
+  if (value.dtype() != i64 && value.dtype() != i32)
+    refuse(ErrorCode::dtype_mismatch, fmt::format("the extent '{}' is {}", name, value.type_string()),
+           "an extent is an i32 or i64");
+  if (value.rank() != 0)
+    refuse(ErrorCode::shape_mismatch, fmt::format("the extent '{}' is {}", name, value.type_string()),
+           "give one element, as reshape(slice(lengths, 0, i, i + 1), {}) does");
+  const Dim symbol = dim(name, range, at);
+  const Tensor given = dim_size(symbol, at);
+  output(name + "_holds", Arg(value, at) == Arg(value.dtype() == i64 ? given : convert(given, i32), at), at);
+  return symbol;
+}
+
 Tensor Graph::dim_size(const Dim& dim, At at) {
   return alive(builder_).add(ir::Op::dim_size, {}, ir::DimAttr{dim}, nullptr, at);
 }

@@ -146,6 +146,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override {
     return make_cpu_gemm(desc, pool_, this, kernels());
   }
+  std::int64_t most_gemm_scratch() const noexcept override { return most_cpu_gemm_scratch(*pool_); }
   std::int64_t packed_gemm_bytes(const GemmDesc& desc) const noexcept override {
     return packed_cpu_gemm_bytes(desc, kernels());
   }

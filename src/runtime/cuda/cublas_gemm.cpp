@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "base/formatted_status.hpp"
+#include "base/quoting.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/cuda/driver.hpp"
@@ -139,6 +144,7 @@ class CudaGemm final : public Gemm {
         alpha_(is_wide(), desc.epilogue == schedule::EpilogueKind::scale ? desc.scale : 1),
         beta_(is_wide(), adds() ? 1 : 0) {
     if (blas_) prepare();
+    desc_.recorded = nullptr;
   }
 
   ~CudaGemm() override {
@@ -152,6 +158,7 @@ class CudaGemm final : public Gemm {
   }
 
   std::string algorithm() const override;
+  std::string recorded() const override;
   Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
              const void* extra) const noexcept override;
 
@@ -168,6 +175,8 @@ class CudaGemm final : public Gemm {
   Status describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept;
   /// What the library proposes for operands of this alignment and what can be used, the best first.
   std::vector<Choice> proposed(std::int64_t alignment) const;
+  /// The recorded algorithm, where it can multiply these matrices; none: it cannot.
+  std::optional<Choice> recorded_choice(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t leading, std::int64_t stride) const;
   Status call(const Choice&, CUstream, const void* a, const void* b, void* c, void* workspace,
@@ -246,6 +255,14 @@ void CudaGemm::prepare() {
   // first list has to have the one that is asked for: what fuse gives memory to is aligned so.
   const std::int64_t most = stride_alignment(d);
   const auto least = static_cast<std::int64_t>(std::max(size_of(d.operand), size_of(d.result)));
+  if (std::optional<Choice> known = recorded_choice(most)) {
+    choices_.push_back(*known);
+    // For operands that are aligned to less, which a caller may have.
+    if (known->alignment > least)
+      if (const std::vector<Choice> list = proposed(least); !list.empty()) choices_.push_back(list.front());
+    if (has_bias()) spare_ = matmul_.release();
+    return;
+  }
   std::vector<std::vector<Choice>> lists;
   if (most > least) lists.push_back(proposed(most));
   lists.push_back(proposed(least));
@@ -308,6 +325,51 @@ std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
     choices.push_back({r.algo, alignment, static_cast<std::int64_t>(r.workspaceSize)});
   }
   return choices;
+}
+
+// An algorithm is a plain structure, which its version of the library takes again (cublasLtMatmulAlgo_t).
+std::string CudaGemm::recorded() const {
+  if (choices_.empty()) return {};
+  const Choice& choice = choices_.front();
+  std::string text = fmt::format("{}:", choice.alignment);
+  for (const std::uint64_t word : choice.algo.data) text += fmt::format("{:016x}", word);
+  return text;
+}
+
+std::optional<Choice> CudaGemm::recorded_choice(std::int64_t alignment) const {
+  if (!desc_.recorded || desc_.recorded->empty()) return std::nullopt;
+  const std::string_view text = *desc_.recorded;
+  Choice choice;
+  const std::size_t colon = text.find(':');
+  constexpr std::size_t digits = 16, words = std::size(cublasLtMatmulAlgo_t{}.data);
+  const auto number = [](std::string_view from, auto& value, int base) {
+    const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), value, base);
+    return error == std::errc() && end == from.data() + from.size();
+  };
+  bool good = colon != text.npos && number(text.substr(0, colon), choice.alignment, 10) &&
+              text.size() == colon + 1 + words * digits;
+  for (std::size_t i = 0; good && i < words; ++i)
+    good = number(text.substr(colon + 1 + i * digits, digits), choice.algo.data[i], 16);
+  if (!good) {
+    throw Error({.code = ErrorCode::file_format,
+                 .message = fmt::format("{} is not an algorithm of cuBLASLt", in_quotes(*desc_.recorded)),
+                 .op = "matmul",
+                 .hint = "time the GEMMs again"});
+  }
+  if (choice.alignment > alignment) return std::nullopt;
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status =
+      blas_->p_cublasLtMatmulAlgoCheck(blas_->handle(), matmul_.get(), first_.get(), second_.get(),
+                                       result_.get(), result_.get(), &choice.algo, &result);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+      status == CUBLAS_STATUS_ARCH_MISMATCH)
+    return std::nullopt;
+  blas_->check("cublasLtMatmulAlgoCheck", status);
+  if (result.state != CUBLAS_STATUS_SUCCESS ||
+      result.workspaceSize > static_cast<std::size_t>(gemm_workspace_limit))
+    return std::nullopt;
+  choice.workspace = static_cast<std::int64_t>(result.workspaceSize);
+  return choice;
 }
 
 std::string CudaGemm::algorithm() const {

@@ -27,6 +27,7 @@
   F(cublasLtMatmulPreferenceSetAttribute) \
   F(cublasLtMatmulAlgoGetHeuristic)       \
   F(cublasLtMatmulAlgoConfigGetAttribute) \
+  F(cublasLtMatmulAlgoCheck)              \
   F(cublasLtMatmul)
 
 namespace fuse::runtime {

@@ -124,6 +124,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) override;
   std::vector<Fit> fits() const override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
+  std::int64_t most_gemm_scratch() const noexcept override { return gemm_workspace_limit; }
   std::string gemm_library() const override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
   Status check_launch(const Function&, Dim3 grid, const Argument* arguments,

@@ -108,6 +108,9 @@ struct GemmDesc {
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
   double scale = 1;             ///< the factor of EpilogueKind::scale
   std::uint32_t algorithm = 0;  ///< which of those that the library proposes, the one that it prefers first
+  /// What Gemm::recorded gave for a product of other extents; taken where it can do these, in place of
+  /// `algorithm`. Null: none. Read while the product is prepared.
+  const std::string* recorded = nullptr;
 };
 
 inline std::int64_t row_of_a(const GemmDesc& d) { return d.row_a ? d.row_a : d.transpose_a ? d.m : d.k; }
@@ -121,6 +124,8 @@ class Gemm {
   virtual std::int64_t workspace_bytes() const noexcept = 0;
   /// What was chosen, for a person: "cuBLASLt algorithm 66, tile 20, ...".
   virtual std::string algorithm() const = 0;
+  /// The algorithm as a value that the same version of the library knows again; empty: there is but one.
+  virtual std::string recorded() const { return {}; }
   /// `extra`: the epilogue's n elements (bias), or matrices that lie as c's do and are not c's (add).
   virtual Status run(Queue&, const void* a, const void* b, void* c, void* workspace,
                      const void* extra = nullptr) const noexcept = 0;
@@ -172,6 +177,8 @@ class Backend {
   ResidencyLedger& residency() const { return *residency_; }
   /// Throws invalid_argument for an algorithm that the library does not propose.
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
+  /// No product of this device asks for more scratch.
+  virtual std::int64_t most_gemm_scratch() const noexcept { return 0; }
   /// The bytes of b in the form that products of this device read fastest; 0: it has none that is worth
   /// making. Of b's extents, order and type alone; there is one for all matrices.
   virtual std::int64_t packed_gemm_bytes(const GemmDesc&) const noexcept { return 0; }

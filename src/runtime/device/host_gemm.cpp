@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -398,6 +399,18 @@ std::unique_ptr<HostGemm> with_epilogue(const GemmDesc& d, bool blas) {
 }
 
 }  // namespace
+
+GemmDesc with_recorded_rank(GemmDesc desc) {
+  if (desc.recorded) {
+    const std::string& text = *desc.recorded;
+    std::uint32_t rank = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    if (is_number && rank < (takes_blas(desc) ? 2U : 1U)) desc.algorithm = rank;
+  }
+  desc.recorded = nullptr;
+  return desc;
+}
 
 std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) {
   check_gemm_desc(desc);

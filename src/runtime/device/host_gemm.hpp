@@ -86,6 +86,8 @@ std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc);
 void check_gemm_desc(const GemmDesc& desc);
 /// Throws invalid_argument where the desc's algorithm is none of the `proposed` ones: it names the extents.
 void check_gemm_algorithm(const GemmDesc& desc, std::size_t proposed);
+/// The same with the algorithm that `recorded` names by its rank, where it is there.
+GemmDesc with_recorded_rank(GemmDesc desc);
 /// "4 x 5 matrices of f32 to f32 by k = 6, batch 1", for messages.
 std::string gemm_text(const GemmDesc& desc);
 

@@ -282,11 +282,12 @@ Status EmulatedBackend::memset(Queue& queue, void* to, int byte, std::int64_t by
 class EmulatedGemm final : public Gemm {
  public:
   EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
-      : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
+      : backend_(backend), desc_(with_recorded_rank(desc)), gemm_(make_host_gemm(desc_)) {}
   std::int64_t workspace_bytes() const noexcept override { return 0; }
   std::string algorithm() const override {
     return desc_.algorithm == 0 ? "on the host" : "on the host, by plain loops";
   }
+  std::string recorded() const override { return std::to_string(desc_.algorithm); }
   Status run(Queue& queue, const void* a, const void* b, void* c, void*,
              const void* extra) const noexcept override {
     return guarded([&] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/access.hpp"
 #include "base/quoting.hpp"
@@ -197,6 +198,17 @@ void check_guards(const std::vector<ir::Guard>& guards, const Binding& binding) 
                        b, binding.at({left, right})),
            guard.needed_by.empty() ? "the graph assumes it" : guard.needed_by + " needs it");
   }
+}
+
+std::uint32_t version_at(const schedule::VersionTable& table, const Binding& binding) {
+  return version_for(table, [&](const Dim& dim) {
+    try {
+      return binding.value(dim);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_extent) throw;
+      return std::numeric_limits<std::int64_t>::max();
+    }
+  });
 }
 
 }  // namespace fuse::runtime

@@ -10,6 +10,7 @@
 
 #include "ir/dims/guard.hpp"
 #include "plan/signature.hpp"
+#include "plan/versions/version_table.hpp"
 
 namespace fuse::runtime {
 
@@ -37,6 +38,9 @@ class Binding {
   };
   mutable std::array<Known, 64> known_{};
 };
+
+/// What a table gives for these dims. An extent beyond 63 bits, which no value has, is above all others.
+std::uint32_t version_at(const schedule::VersionTable& table, const Binding& binding);
 
 /// Throws invalid_extent with op, line and values where an op makes no sense for this binding: an extent is
 /// negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.

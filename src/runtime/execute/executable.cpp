@@ -57,6 +57,22 @@ std::vector<char> read_by_steps(const std::vector<Build>& builds) {
 
 }  // namespace
 
+std::string algorithms_of(const Executable::Impl& executable) {
+  std::string text, other;
+  for (std::size_t i = 0; i < executable.builds.size(); ++i) {
+    const std::vector<schedule::GemmAlgorithms>& tables = executable.builds[i].program->plan.algorithms;
+    if (!tables.empty() && executable.builds.size() > 1) text += fmt::format("algorithms of build {}\n", i);
+    for (std::size_t j = 0; j < tables.size(); ++j) {
+      text += algorithms_text(tables[j], j);
+      other = tables[j].library;
+    }
+  }
+  const std::string library = backend_of(executable.device)->gemm_library();
+  if (!text.empty() && other != library)
+    text += fmt::format("  the library here is {}, which does not know them: it proposes its own\n", library);
+  return text;
+}
+
 Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
                            std::vector<Build> builds) {
   if (builds.front().program->builds.versions != builds.size()) {
@@ -129,7 +145,9 @@ std::size_t Executable::slot(std::string_view name) const { return find_slot(imp
 std::size_t Executable::output_slot(std::string_view name) const {
   return find_slot(impl_->slots(), name, true);
 }
-std::string Executable::explain() const { return impl_->origin->explain(*impl_); }
+std::string Executable::explain() const {
+  return impl_->origin->explain(*impl_) + runtime::algorithms_of(*impl_);
+}
 const std::string& Executable::source() const { return impl_->origin->source(); }
 const Device& Executable::device() const { return impl_->device; }
 const Compiled& Executable::stages() const { return impl_->origin->stages(); }

@@ -133,6 +133,9 @@ struct Commands {
 Executable make_executable(const Device& device, std::shared_ptr<const Origin> origin,
                            std::vector<Build> builds);
 
+/// The timed algorithms of all builds, as text; empty: none were timed.
+std::string algorithms_of(const Executable::Impl&);
+
 /// `arguments` are the step's own.
 Status enqueue_step(const ReadyStep& step, const Argument* arguments, Backend& backend,
                     Queue& queue) noexcept;

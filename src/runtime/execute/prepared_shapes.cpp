@@ -36,4 +36,12 @@ void PreparedShapes::keep(const schedule::Plan& plan, std::unique_ptr<Reusable> 
   reusable_[&plan].swap(made);
 }
 
+const Reusable& PreparedShapes::of_all_dims(const schedule::Plan& plan,
+                                            const std::function<std::unique_ptr<Reusable>()>& make) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Reusable>& known = of_all_dims_[&plan];
+  if (!known) known = make();
+  return *known;
+}
+
 }  // namespace fuse::runtime

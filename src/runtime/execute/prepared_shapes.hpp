@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <fuse/executable.hpp>
 #include <list>
 #include <map>
@@ -29,6 +30,9 @@ class PreparedShapes {
   /// What was last kept for a plan of the executable, or null. It is given away, so that one thread has it.
   std::unique_ptr<Reusable> take(const schedule::Plan& plan);
   void keep(const schedule::Plan& plan, std::unique_ptr<Reusable> made);
+  /// What is the same for all dims of a plan: made by the first call, which others wait for.
+  const Reusable& of_all_dims(const schedule::Plan& plan,
+                              const std::function<std::unique_ptr<Reusable>()>& make);
 
  private:
   struct Entry {
@@ -37,7 +41,7 @@ class PreparedShapes {
   };
   std::mutex mutex_;
   std::list<Entry> entries_;  // the one that was asked for last comes first
-  std::map<const schedule::Plan*, std::unique_ptr<Reusable>> reusable_;
+  std::map<const schedule::Plan*, std::unique_ptr<Reusable>> reusable_, of_all_dims_;
 };
 
 }  // namespace fuse::runtime

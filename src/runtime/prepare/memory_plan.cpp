@@ -177,6 +177,21 @@ bool MemoryPlanner::two_ended(Placement& placement, std::int64_t limit) const {
   return true;
 }
 
+bool MemoryPlanner::holds(std::span<const std::int64_t> offsets) const {
+  const auto overlap = [&](Index a, Index b) {
+    return offsets[a] < offsets[b] + ranges_[b].bytes && offsets[b] < offsets[a] + ranges_[a].bytes;
+  };
+  for (Index i = 0; i < ranges_.size(); ++i) {
+    bool apart = true;
+    const auto meet = [&](std::span<const Index> others) {
+      for (const Index other : others) apart = apart && (other == i || !overlap(i, other));
+    };
+    each_step(ranges_[i].live, [&](std::uint32_t step) { meet(defined_at_[step]); });
+    if (!apart) return false;
+  }
+  return true;
+}
+
 MemoryPlan MemoryPlanner::plan(std::int64_t alignment) const {
   const auto [sizes, sum] = sizes_of(ranges_, alignment);
   MemoryPlan plan;

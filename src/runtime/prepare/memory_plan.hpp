@@ -51,6 +51,8 @@ class MemoryPlanner {
 
   std::size_t size() const { return ranges_.size(); }
   void resize(std::size_t range, std::int64_t bytes) { ranges_[range].bytes = bytes; }
+  /// Whether ranges that meet have no byte in common where they lie so.
+  bool holds(std::span<const std::int64_t> offsets) const;
   /// As plan_memory.
   MemoryPlan plan(std::int64_t alignment = workspace_alignment) const;
 

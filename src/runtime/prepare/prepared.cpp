@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/execute/prepared_shapes.hpp"
 #include "runtime/prepare/commands_of.hpp"
+#include "runtime/prepare/fixed_layout.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/prepare/run_structure.hpp"
 #include "runtime/prepare/step_preparer.hpp"
@@ -89,18 +89,6 @@ void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& 
   }
 }
 
-/// What a table gives for some dims.
-std::uint32_t version_at(const schedule::VersionTable& table, const Binding& binding) {
-  return version_for(table, [&](const Dim& dim) {
-    try {
-      return binding.value(dim);
-    } catch (const Error& error) {  // a product of dims that no value has may pass 63 bits
-      if (error.code() != ErrorCode::invalid_extent) throw;
-      return std::numeric_limits<std::int64_t>::max();
-    }
-  });
-}
-
 /// Which version of each segment runs for some dims.
 class TakenVersions {
  public:
@@ -156,11 +144,18 @@ std::pair<std::int64_t, std::size_t> prepare_other_setups(std::size_t first, std
   return {packed, first};
 }
 
+/// One stream, which runs the tasks as the plan has them.
+schedule::StreamPlan in_plan_order(const std::vector<schedule::Task>& tasks, const Target& target) {
+  schedule::StreamChoices choices{.max_streams = 1};
+  for (TaskId task = 0; task < tasks.size(); ++task) choices.order.push_back(task);
+  return schedule::plan_streams(tasks, choices, target);
+}
+
 /// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made. `shapes` keep what
 /// the next dims may use again; null: they keep nothing of this plan.
 void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts,
-                  const TakenVersions& taken, const Binding& binding, PreparedShapes* shapes,
-                  Prepared::Impl& made) {
+                  const TakenVersions& taken, const Binding& binding, const FixedLayout* layout,
+                  PreparedShapes* shapes, Prepared::Impl& made) {
   Backend& backend = *backend_of(made.executable->device);
   const Build& build = *made.build;
   const Program& program = *build.program;
@@ -217,8 +212,23 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   for (TaskId task = 0; task < tasks.size(); ++task)
     costs.put(plan.steps[made.steps[task].number], made.steps[task], tasks[task]);
   made.streams = streams_of(made, tasks, backend.target());
+  MemoryPlan memory = structure->plan_workspace(made.streams, scratch, locations);
+  if (layout && memory.total > layout->total) {
+    memory.offsets = layout->offsets_for(plan, made.steps, scratch, locations);
+    if (!structure->holds(memory.offsets)) {
+      // A step without work orders nothing, so the plan's own order has to keep memories apart.
+      made.streams = in_plan_order(tasks, backend.target());
+      memory = structure->plan_workspace(made.streams, scratch, locations);
+      memory.offsets = layout->offsets_for(plan, made.steps, scratch, locations);
+      if (!structure->holds(memory.offsets)) {
+        throw Error({.kind = ErrorKind::internal,
+                     .code = ErrorCode::internal,
+                     .message = "the workspace for all dims does not hold for these"});
+      }
+    }
+    memory.total = layout->total;
+  }
   if (program.streams.order_cooperative) note_cooperative(tasks, made);
-  const MemoryPlan memory = structure->plan_workspace(made.streams, scratch, locations);
   if (shapes) shapes->keep(plan, std::move(structure));
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;
@@ -237,6 +247,24 @@ std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   std::vector<std::string> names{"run " + p.executable->signature().name};
   for (const ReadyStep& step : p.steps) names.push_back(fmt::to_string(step.label));
   return profiler_ranges(names);
+}
+
+/// The fixed layout of a plan; none: there is none.
+struct KeptLayout final : Reusable {
+  std::optional<FixedLayout> layout{};
+};
+
+/// Of a build's plan; null where the dims are numbers, or a memory has no bound.
+const FixedLayout* layout_of(const Build& build, const Backend& backend, PreparedShapes& shapes) {
+  const schedule::Plan& plan = build.program->plan;
+  if (plan.most_bytes.empty()) return nullptr;
+  const Reusable& kept = shapes.of_all_dims(plan, [&]() -> std::unique_ptr<Reusable> {
+    auto made = std::make_unique<KeptLayout>();
+    made->layout = fixed_layout(plan, backend.most_gemm_scratch());
+    return made;
+  });
+  const std::optional<FixedLayout>& layout = static_cast<const KeptLayout&>(kept).layout;
+  return layout ? &*layout : nullptr;
 }
 
 /// The part that does not depend on the steps.
@@ -268,12 +296,13 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
                                               const Binding& binding, PreparedShapes& shapes) {
   const schedule::Plan& plan = build.program->plan;
   const TakenVersions taken(plan, binding);
+  const FixedLayout* const layout = layout_of(build, *backend_of(executable->device), shapes);
   const auto is_cooperative = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
   const auto prepared = [&](const schedule::Plan& steps, const std::vector<std::string>* texts,
                             bool as_planned, PreparedShapes* kept) {
     auto made = made_for(executable, build, dims, binding);
     made->as_planned = as_planned;
-    prepare_plan(steps, texts, taken, binding, kept, *made);
+    prepare_plan(steps, texts, taken, binding, layout, kept, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
@@ -302,6 +331,19 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
 
 }  // namespace
 }  // namespace runtime
+
+std::optional<std::int64_t> Executable::most_workspace_bytes() const {
+  if (impl_->device.kind() == DeviceKind::reference) return 0;
+  if (impl_->signature().symbols.empty()) return prepare().workspace_bytes();
+  std::int64_t most = 0;
+  for (const runtime::Build& build : impl_->builds) {
+    const runtime::FixedLayout* const layout =
+        runtime::layout_of(build, *backend_of(impl_->device), *prepared_);
+    if (!layout) return std::nullopt;
+    most = std::max(most, layout->total);
+  }
+  return most;
+}
 
 Prepared Executable::prepare(const DimValues& dims) const {
   runtime::contract::forbid("prepares");

@@ -39,6 +39,8 @@ class RunStructure final : public Reusable {
   /// Where each memory of the workspace lies, then each scratch, on these streams.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams, std::span<const Scratch> scratch,
                             const ValueLocations& locations);
+  /// Whether the last plan's memories may lie at other offsets.
+  bool holds(std::span<const std::int64_t> offsets) const { return memory_->holds(offsets); }
 
  private:
   /// An answer that dependencies were found by: whether two parts of one memory have a byte in common.

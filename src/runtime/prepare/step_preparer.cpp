@@ -111,7 +111,7 @@ std::int64_t StepPreparer::stride(const Step& step, ValueId id, DType dtype, std
                          fuse::to_string(value.dtype), elements, fuse::to_string(dtype), all));
 }
 
-bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready) {
+GemmDesc StepPreparer::described(const Step& step, const schedule::GemmStep& work) const {
   GemmDesc desc;
   desc.batch = binding_.value(work.batch);
   desc.m = binding_.value(work.m);
@@ -126,6 +126,19 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   if (!work.layout_b) desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
   desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
   scatter(work, desc);
+  return desc;
+}
+
+const std::string* StepPreparer::recorded(const schedule::GemmStep& work) const {
+  if (!work.algorithms) return nullptr;
+  const schedule::GemmAlgorithms& algorithms = plan_.algorithms[*work.algorithms];
+  if (algorithms.library != backend_.gemm_library()) return nullptr;
+  const std::string& found = algorithms.recorded[version_at(algorithms.table, binding_)];
+  return found.empty() ? nullptr : &found;
+}
+
+bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready) {
+  GemmDesc desc = described(step, work);
   // Before a product of no rows is left out: packed memory is the same for all dims.
   const ValueLocation packed = packs_ && is_fixed(work) ? packed_operand(work, desc) : ValueLocation{};
   const ValueLocation c = locations_.location(work.c);
@@ -133,6 +146,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   desc.epilogue = work.epilogue;
   desc.scale = work.scale;
   desc.algorithm = work.algorithm.rank;
+  desc.recorded = recorded(work);
   ValueLocation extra;
   if (work.extra) {
     const bool bias = work.epilogue == schedule::EpilogueKind::bias;

@@ -17,7 +17,7 @@ namespace fuse::runtime {
 inline auto key_of(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_a, d.row_b, d.row_c,
                     d.calls, d.call_a, d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.packed_b,
-                    d.backwards, d.operand, d.result, d.epilogue, d.scale, d.algorithm);
+                    d.backwards, d.operand, d.result, d.epilogue, d.scale, d.algorithm, d.recorded);
 }
 
 class StepPreparer {
@@ -41,6 +41,10 @@ class StepPreparer {
   /// As prepare, for a step of a run. Where the device reads an operand that parameters alone determine
   /// faster in another form, the setup makes that once.
   bool prepare_for_run(const schedule::Step& step, ReadyStep& ready);
+  /// The product of a step, without an algorithm.
+  GemmDesc described(const schedule::Step& step, const schedule::GemmStep& work) const;
+  /// Whether b is the same in every run, and lies alike for all dims.
+  bool is_fixed(const schedule::GemmStep& work) const;
   /// What to call a step of the plan, and one of its setup.
   StepLabel label(std::size_t index, ReadyStep::Kind kind);
   StepLabel setup_label(std::size_t index, ReadyStep::Kind kind);
@@ -58,8 +62,8 @@ class StepPreparer {
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
                       std::int64_t columns, bool shareable) const;
   void scatter(const schedule::GemmStep& work, GemmDesc& desc) const;
-  /// Whether b is the same in every run, and lies alike for all dims.
-  bool is_fixed(const schedule::GemmStep& work) const;
+  /// What was timed for these dims; null: nothing was, or the library's proposal was fastest.
+  const std::string* recorded(const schedule::GemmStep& work) const;
   /// Where b lies in the device's own form; equal operands are packed once. No bytes: b stays as it is.
   ValueLocation packed_operand(const schedule::GemmStep& work, const GemmDesc& desc);
   /// Equal products share one.

@@ -10,7 +10,7 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 9;
+inline constexpr std::uint32_t plan_format = 10;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -96,7 +96,7 @@ void fields(A& a, As<A, schedule::GemmAlgorithm>& v) {
 template <class A>
 void fields(A& a, As<A, schedule::GemmStep>& v) {
   a(v.a, v.b, v.c, v.batch, v.m, v.n, v.k, v.transpose_a, v.transpose_b, v.operand, v.result, v.epilogue,
-    v.extra, v.scale, v.layout, v.layout_a, v.layout_b, v.algorithm);
+    v.extra, v.scale, v.layout, v.layout_a, v.layout_b, v.algorithm, v.algorithms);
 }
 template <class A>
 void fields(A& a, As<A, schedule::CopyStep>& v) {
@@ -119,6 +119,10 @@ void fields(A& a, As<A, schedule::VersionTable>& v) {
   a(v.tests, v.versions);
 }
 template <class A>
+void fields(A& a, As<A, schedule::GemmAlgorithms>& v) {
+  a(v.table, v.recorded, v.library);
+}
+template <class A>
 void fields(A& a, As<A, schedule::StepVersion>& v) {
   a(v.table, v.version);
 }
@@ -129,7 +133,7 @@ void fields(A& a, As<A, schedule::Step>& v) {
 }
 template <class A>
 void fields(A& a, As<A, schedule::Plan>& v) {
-  a(v.values, v.setup, v.steps, v.tables);
+  a(v.values, v.setup, v.steps, v.tables, v.algorithms, v.most_bytes);
 }
 template <class A>
 void fields(A& a, As<A, schedule::StreamChoices>& v) {

@@ -45,6 +45,7 @@ class Explainer {
     edge.reason = verdict.refused ? verdict.reason : Reason::order;
     if (verdict.rule) edge.rule = verdict.rule->name;
     edge.numbers = verdict.numbers;
+    edge.assume = verdict.assume;
   }
 
  private:

@@ -19,7 +19,8 @@ struct UnfusedEdge {
   Reason reason = Reason::no_rule;
   std::string_view rule{};  ///< the row that refused; empty where there is none
   std::vector<std::pair<std::string, std::string>> numbers{};
-  Dim bytes = 0;  ///< size of the value, which fusing would neither store nor load
+  std::string assume{};  ///< a line of the user's that would change it: "g.assume(equal(S, T));"
+  Dim bytes = 0;         ///< size of the value, which fusing would neither store nor load
 };
 
 /// All edges between segments, by consumer, then by value.

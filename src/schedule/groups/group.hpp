@@ -76,7 +76,7 @@ struct Verdict {
   bool refused = false;
   Reason reason = Reason::no_rule;
   std::vector<std::pair<std::string, std::string>> numbers{};  ///< name, value
-  std::string would_change{};                                  ///< what would have to be otherwise
+  std::string assume{};  ///< "g.assume(equal(S, T));": what the user could say that would change it
 };
 
 struct Grouping {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/assumption_line.hpp"
 #include "ir/graph/memory_values.hpp"
 #include "schedule/choosers/model_choices.hpp"
 #include "schedule/segments/gemm_epilogue.hpp"
@@ -34,6 +35,16 @@ std::vector<Dim> kept_dims(const ir::Graph& graph, const Loops& loops) {
 
 /// Algorithm 2, line 2: both run over the same loops, or the consumer works on the reduced result, row by
 /// row.
+/// What would make their loops the same; empty: nothing that can be said of extents.
+std::string equal_loops_by(const ir::Graph& graph, const Loops& producer, const Loops& consumer) {
+  const std::vector<Dim> from = ir::without_ones(producer.dims), to = ir::without_ones(consumer.dims);
+  if (from.size() != to.size()) return {};
+  std::vector<DimRelation> relations;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (!(from[i] == to[i])) relations.push_back(equal(from[i], to[i]));
+  return analysis::assumption_line(graph, relations);
+}
+
 bool same_loops(const ir::Graph& graph, const Loops& producer, const Loops& consumer) {
   const std::vector<Dim> theirs = ir::without_ones(consumer.dims);
   if (ir::without_ones(producer.dims) == theirs) return true;
@@ -242,7 +253,10 @@ Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool expla
   const auto asks = [&](Check check) { return (rule.checks & bit(check)) != 0; };
   if (asks(Check::loop_dims) && !same_loops(graph_, from, to)) {
     verdict = refuse(&rule, Reason::loop_dims);
-    if (explain) verdict.numbers = {{"producer", text(from.dims)}, {"consumer", text(to.dims)}};
+    if (explain) {
+      verdict.numbers = {{"producer", text(from.dims)}, {"consumer", text(to.dims)}};
+      verdict.assume = equal_loops_by(graph_, from, to);
+    }
     return verdict;
   }
   if (asks(Check::canonical_form) && from.form != to.form) {

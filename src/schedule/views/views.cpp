@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/assumption_line.hpp"
 #include "ir/graph/fixed_values.hpp"
 #include "plan/plan.hpp"
 #include "schedule/views/strided_access.hpp"
@@ -68,8 +69,14 @@ class ViewChooser {
   std::string misaligned(NodeId id, const Dim& elements) const {
     const Dim bytes = elements * static_cast<std::int64_t>(size_of(graph_[id].type.dtype));
     if (facts_.divisible(bytes, view_alignment)) return {};
-    return fmt::format("{} begins at byte {}, which is not proven to be a multiple of {}",
-                       graph_.value_name(id), bytes.to_string(), view_alignment);
+    return fmt::format("{} begins at byte {}, which is not proven to be a multiple of {}{}",
+                       graph_.value_name(id), bytes.to_string(), view_alignment, unless_divisible(bytes));
+  }
+
+  /// "; it is with g.assume(..)", where the user could say so.
+  std::string unless_divisible(const Dim& bytes) const {
+    const std::string line = analysis::assumption_line(graph_, std::vector{divisible(bytes, view_alignment)});
+    return line.empty() ? "" : "; it is with " + line;
   }
 
   /// Where the block begins, if the slice is one: it has whole inner axes, part of one, single elements of
@@ -378,8 +385,9 @@ class ViewChooser {
     if (!is_aligned(operand, dims.back())) return {};
     for (const Dim& apart : {layout.row, layout.inner_stride, layout.outer_stride}) {
       if (is_aligned(operand, apart)) continue;
-      return fmt::format("its rows or matrices would begin {} elements apart, at no multiples of {} bytes",
-                         apart.to_string(), view_alignment);
+      const auto size = static_cast<std::int64_t>(size_of(graph_[operand].type.dtype));
+      return fmt::format("its rows or matrices would begin {} elements apart, at no multiples of {} bytes{}",
+                         apart.to_string(), view_alignment, unless_divisible(apart * size));
     }
     return {};
   }

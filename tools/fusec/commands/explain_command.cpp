@@ -71,7 +71,8 @@ class Explanation {
     for (const auto& [name, value] : edge.numbers) text += fmt::format(", {} = {}", name, value);
     text += fmt::format("\n  stores and loads {} bytes ({} here)\n", edge.bytes.to_string(),
                         compiled_.binding().value(edge.bytes));
-    return text + fmt::format("  would change: {}\n", schedule::would_change(edge.reason));
+    const std::string line = edge.assume.empty() ? "" : fmt::format(": {}", edge.assume);
+    return text + fmt::format("  would change: {}{}\n", schedule::would_change(edge.reason), line);
   }
 
   /// Of "3", a segment, or "%5", a value: the segments that compute it.

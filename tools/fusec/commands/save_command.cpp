@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
@@ -10,6 +12,29 @@
 #include "fusec/progress.hpp"
 
 namespace fuse::fusec {
+namespace {
+
+std::string dims_text(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims)
+    text += fmt::format("{}{} = {}", text.empty() ? " at " : ", ", name, value);
+  return text;
+}
+
+Executable timed(const Executable& executable, Progress& progress) {
+  GemmTimingOptions timing;
+  timing.progress = [&progress](const GemmTiming& each) {
+    progress.print(fmt::format("{}{}: {:.3g} us, {:.3g} us as the library proposes{}", each.gemm,
+                               dims_text(each.dims), 1e6 * each.fastest_seconds, 1e6 * each.proposed_seconds,
+                               each.is_proposal ? "" : "; " + each.algorithm));
+  };
+  TimedGemms made = time_gemms(executable, timing);
+  if (made.timings.empty())
+    progress.print("no GEMM was timed: " + executable.device().name() + " has one algorithm for each");
+  return std::move(made.executable);
+}
+
+}  // namespace
 
 int execute(const SaveOptions& options) {
   try_file("--output", options.output, {{"the graph", options.graph.file}});
@@ -24,8 +49,9 @@ int execute(const SaveOptions& options) {
 
   std::vector<Executable> executables;
   for (const Device& device : devices) {
-    const Progress progress("compiling for " + device.name());
+    Progress progress("compiling for " + device.name());
     executables.push_back(compile(graph, device, options.graph.compile));
+    if (options.time_gemms) executables.back() = timed(executables.back(), progress);
   }
   save(options.output, executables);
   print_line(fmt::format("{}: {} bytes", options.output, std::filesystem::file_size(options.output)));

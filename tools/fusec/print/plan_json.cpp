@@ -117,7 +117,8 @@ class Describer {
                       {"numbers", std::move(numbers)},
                       {"bytes", edge.bytes.to_string()},
                       {"bytes_value", binding_.value(edge.bytes)},
-                      {"would_change", schedule::would_change(edge.reason)}});
+                      {"would_change", schedule::would_change(edge.reason)},
+                      {"assume", edge.assume}});
     }
     return json;
   }

@@ -179,6 +179,11 @@ std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<Worker
   return std::make_unique<TiledGemm>(desc, std::move(pool), device);
 }
 
+std::int64_t most_cpu_gemm_scratch(const WorkerPool& pool) {
+  constexpr std::int64_t megabyte = 1 << 20;
+  return (4 * (std::int64_t{pool.helpers()} + 1) + 32) * megabyte;
+}
+
 std::int64_t packed_cpu_gemm_bytes(const GemmDesc& desc, const GemmKernels& kernels) {
   return panel_bytes(desc, has_openblas_for(desc), kernels);
 }

@@ -30,6 +30,8 @@ std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<Worker
 /// Backend::packed_gemm_bytes, prefers_packed_gemm, reads_backwards and pack_gemm of the cpu device. The last
 /// may throw bad_alloc.
 std::int64_t packed_cpu_gemm_bytes(const GemmDesc& desc, const GemmKernels& kernels);
+/// No product asks for more scratch: 4 MB for each thread, and at most 64 partial sums of a tile.
+std::int64_t most_cpu_gemm_scratch(const WorkerPool& pool);
 bool prefers_packed_cpu_gemm(const GemmDesc& desc, const GemmKernels& kernels);
 bool cpu_gemm_reads_backwards(const GemmDesc& desc, const GemmKernels& kernels);
 Status pack_cpu_gemm(const GemmDesc& desc, WorkerPool& pool, const void* b, void* to,
