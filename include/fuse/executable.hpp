@@ -59,8 +59,8 @@ struct CompileOptions {
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   /// The most ways to run that a kernel has for graphs with symbols, 1 to 16: `prepare` takes one by the dims
   /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints; with
-  /// `builds = 1` and without one_or sums then add in one order for all dims, except in GEMMs. Decisions give
-  /// one way for all dims, too.
+  /// `builds = 1` and without one_or sums then add in one order for all dims, except in GEMMs. With decisions
+  /// a kernel has the versions that they say, if this is not 1.
   int versions = 8;
   /// The most times that the graph is compiled for graphs with symbols, 1 to 8, each for a part of the range
   /// of its dims, where another cut into kernels is better there; `prepare` takes one by the dims. 1: the cut

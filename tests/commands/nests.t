@@ -12,7 +12,7 @@ fusec nests prints the legal nests of a segment. The sixth line has the fastest 
     12384 legal nests of 1216 structures were tried
     a search finds {nest = r:grid c:serial c:cluster4 c:warp8 c:lane32 c:vector4, online_softmax, shared_cache = 1024}, 3.18 us: 4 of 6 loops are left, which can be bound in 32 of 512 ways; 3 designs examined, proven to be enough
     $ nest=$(fusec nests examples/graphs/softmax.fuse --count 1 | sed -n '6s/^ *[0-9.]*  //p')
-    $ fusec plan examples/graphs/softmax.fuse --decisions - | sed "s/^\(kernel [0-9a-f]*\) .*/\1 $nest/" >decisions
+    $ fusec plan examples/graphs/softmax.fuse --versions 1 --decisions - | sed "s/^\(kernel [0-9a-f]*\) .*/\1 $nest/" >decisions
     $ fusec plan examples/graphs/softmax.fuse --use-decisions decisions | grep -oF "choices $nest"
     choices {nest = r:grid c:serial c:cluster4 c:warp8 c:lane32 c:vector4, online_softmax, shared_cache = 1024}
     $ fusec nests examples/graphs/transformer_block.fuse --segment 2 --count 0 --profile tiny3

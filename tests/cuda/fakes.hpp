@@ -129,10 +129,6 @@ inline bool no_nvrtc() {
   return true;
 }
 
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// A Source of one kernel, scale(float* y, int n, long long m), and a cubin of it that the fake reads.
 inline codegen::Source scale_source(int block_threads = 128) {
   using codegen::KernelParam;

@@ -17,9 +17,10 @@ inline const Target& h200_target() {
   return target;
 }
 
+/// `versions`: of a kernel, at most.
 inline Compiled compiled_with(const Graph& g, const std::string& decisions, bool skip = false,
-                              const char* profile = "h200") {
-  CompileOptions options;
+                              const char* profile = "h200", int versions = 1) {
+  CompileOptions options{.versions = versions};
   options.decisions = decisions;
   options.skip_unfit_decisions = skip;
   PipelineOptions how = pipeline_options(options);

@@ -50,6 +50,7 @@ Told told_again(const Case& c) {
 
   PipelineOptions told;  // the decisions say how the graph was cut
   told.record = true;
+  told.versions = options.versions;
   told.decisions = schedule::parse_decisions(print(decisions));
   const Compiled second = run_pipeline(c.program.graph, other, told);
   if (stages_of(second) != stages_of(first)) {

@@ -1,7 +1,8 @@
-// What an Error says. SPDX-License-Identifier: Apache-2.0
+// What an Error says, and what a text has. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fuse/error.hpp>
+#include <string_view>
 
 #include "support/catch.hpp"
 
@@ -17,6 +18,10 @@ ErrorInfo error_info(F&& body) {
   }
   FAIL("no fuse::Error was thrown");
   return {};
+}
+
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace fuse::test

@@ -209,10 +209,12 @@ TEST_CASE("versions: cells of the range of dims", "[versions]") {
   CHECK(axes[0].ranges[1].at("N") == DimRange{2, 4, 2});
 }
 
-TEST_CASE("versions: decisions give one way to run", "[versions][decisions]") {
+TEST_CASE("versions: decisions that say nothing of versions give one way to run", "[versions][decisions]") {
   const Graph g = softmax_of_unknown();
   const Target target = target_profile("h200");
-  const Compiled one = run_pipeline(ir_of(g), target, {.versions = {.most = 8}, .record = true});
+  const Compiled all = run_pipeline(ir_of(g), target, {.versions = {.most = 8}, .record = true});
+  CHECK(all.versions.size() == 1);
+  const Compiled one = run_pipeline(ir_of(g), target, {.versions = {.most = 1}, .record = true});
   CHECK(one.versions.empty());
   PipelineOptions told{.versions = {.most = 8}};
   told.decisions = decisions_of(one, target);

@@ -178,7 +178,7 @@ class SegmentCompiler {
   /// facts.
   void find_versions() {
     versions_of_form_.resize(equal_.first.size());
-    // What others decide is one way to run for all dims.
+    // What others decide is one way to run for all dims, unless they say which versions there are.
     if (options_.versions.most < 2 || options_.choose || options_.decisions) return;
     const std::vector<Dim> sizes = schedule::value_sizes(result_.graph);
     parallel_for(options_.threads, equal_.first.size(), [&](std::size_t form) {
@@ -229,7 +229,7 @@ class SegmentCompiler {
                                     segment(i).results.size() + result_.graph.symbols.size();
       const bool shares = arguments <= most_shared_arguments;
       std::vector<std::uint32_t>& known = of_family[shares ? equal_.family_of[form] : form];
-      const schedule::Versions& versions = versions_of_form_[form];
+      const schedule::Versions& versions = versions_for(i);
       const schedule::KernelChoices choices = choose(i);
       if (versions.each.size() < 2) {
         ways_.push_back({i, unit_for(i, choices, &facts_of_all_, known)});
@@ -243,6 +243,12 @@ class SegmentCompiler {
       }
       result_.versions.push_back(versions);
     }
+  }
+
+  const schedule::Versions& versions_for(std::uint32_t index) const {
+    const bool takes_recorded = recorded_ && options_.versions.most > 1;
+    const schedule::Versions* const recorded = takes_recorded ? recorded_->versions_of(index) : nullptr;
+    return recorded ? *recorded : versions_of_form_[equal_.form_of[index]];
   }
 
   std::uint32_t unit_for(std::uint32_t index, const schedule::KernelChoices& choices,
@@ -263,7 +269,11 @@ class SegmentCompiler {
     schedule::Segment& segment = result_.partition.segments[index];
     const std::uint32_t first = equal_.first[equal_.form_of[index]];
     const schedule::KernelChoices* const recorded = recorded_ ? recorded_->of(index) : nullptr;
-    if (recorded) {
+    if (const schedule::Versions& versions = versions_for(index); recorded_ && versions.each.size() > 1) {
+      const schedule::KernelChoices& first = versions.each[0].chosen.choices;
+      const ir::Graph& own = *facts_of(versions.each[0])->graph;
+      segment.chosen = {first, schedule::segment_seconds(own, segment, first, target_)};
+    } else if (recorded) {
       segment.chosen = {*recorded, schedule::segment_seconds(result_.graph, segment, *recorded, target_)};
     } else if (options_.choose) {
       segment.chosen = schedule::chosen_by(options_.choose, result_.graph, segment, target_);
@@ -526,10 +536,16 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
                  .message = "decisions of a compilation that kept no answers"});
+  schedule::VersionsOfSegments versions;  // tables are numbered by their segments
+  for (std::size_t i = 1, table = 0; i < compiled.segment_of.size(); ++i) {
+    const std::uint32_t segment = compiled.segment_of[i];
+    if (segment == compiled.segment_of[i - 1] && !versions.contains(segment))
+      versions.emplace(segment, &compiled.versions[table++]);
+  }
   schedule::Decisions result = schedule::decisions_of(
       compiled.graph, compiled.partition,
       schedule::equal_segments(compiled.graph, compiled.partition.segments, compiled.partition.storage),
-      target);
+      versions, target);
   result.options = schedule::PlanOptionsText{compiled.plan_options};
   result.answers = compiled.answers;
   result.run = compiled.run;
@@ -538,8 +554,9 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
 
 std::string decisions_line(const Compiled& compiled) {
   if (compiled.recorded_segments == 0 && compiled.unfit_decisions == 0) return "";
+  const std::set<std::uint32_t> segments(compiled.segment_of.begin(), compiled.segment_of.end());
   std::string text = fmt::format("decisions: {} of {} segments run as recorded", compiled.recorded_segments,
-                                 compiled.schedules.size());
+                                 segments.size());
   if (compiled.unfit_decisions > 0)
     text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);
   return text + '\n';
@@ -551,9 +568,11 @@ std::string versions_text(const Compiled& compiled, std::size_t table) {
   for (std::size_t i = 0; i < versions.size(); ++i) {
     std::vector<std::string> conditions;
     for (const DimRelation& each : versions[i].conditions) conditions.push_back(each.to_string());
-    text += fmt::format("  version {}: {}; {:.0f}% of the cells\n", i,
-                        conditions.empty() ? "all others" : fmt::format("{}", fmt::join(conditions, ", ")),
-                        100 * versions[i].share);
+    text += fmt::format("  version {}: {}", i,
+                        conditions.empty() ? "all others" : fmt::format("{}", fmt::join(conditions, ", ")));
+    // Of recorded versions nobody knows it.
+    if (versions[i].share > 0) text += fmt::format("; {:.0f}% of the cells", 100 * versions[i].share);
+    text += '\n';
   }
   return text;
 }
@@ -611,7 +630,6 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     options.partition.regional = false;
     options.versions.most = 1;  // the cost model tells too little apart there
   }
-  if (options.record) options.versions.most = 1;
   if (options.decisions) {
     check_target(*options.decisions, target);
     if (const auto& told = options.decisions->options)

@@ -8,6 +8,7 @@
 
 #include "schedule/decisions/decision_entries.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
+#include "schedule/decisions/version_decisions.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/segments/staged.hpp"
 
@@ -58,16 +59,32 @@ SegmentsByKey by_key(const ir::Graph& graph, const EqualSegments& segments) {
 }  // namespace
 
 Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualSegments& segments,
-                       const Target& target) {
+                       const VersionsOfSegments& versions, const Target& target) {
   Decisions result{.target = target_text(target)};
-  const auto choices = [&](std::uint32_t segment) {
-    return &partition.segments[segment].chosen.value().choices;
+  const auto choices = [&](std::uint32_t segment) -> const KernelChoices* {
+    return versions.contains(segment) ? nullptr : &partition.segments[segment].chosen.value().choices;
   };
   summarise_entries(by_key(graph, segments), choices,
                     [&](std::uint32_t segment, std::uint64_t key, std::optional<std::uint32_t> number) {
                       result.kernels.push_back(
                           {key, number, *choices(segment), note_of(graph, partition.segments[segment].root)});
                     });
+  std::map<std::uint32_t, VersionsDecision> tables;
+  for (const auto& [segment, each] : versions) tables.emplace(segment, versions_decision(graph, *each));
+  for (const auto& [key, alike] : by_key(graph, segments)) {
+    const VersionsDecision* first = nullptr;  // the entry for all, where all have versions
+    const bool all = std::all_of(alike.begin(), alike.end(),
+                                 [&](std::uint32_t segment) { return tables.contains(segment); });
+    for (std::uint32_t i = 0; i < alike.size(); ++i) {
+      const auto table = tables.find(alike[i]);
+      if (table == tables.end() || (first && table->second.says_the_same(*first))) continue;
+      VersionsDecision& entry = result.versions.emplace_back(table->second);
+      entry.key = key;
+      entry.note = note_of(graph, partition.segments[alike[i]].root);
+      if (!all || i > 0) entry.occurrence = i;
+      if (all && i == 0) first = &table->second;
+    }
+  }
   result.gemms = gemm_decisions_of(graph, partition);
   return result;
 }
@@ -98,6 +115,49 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
                   "be cut otherwise: keep the lines stitch, cooperative, regional and horizontal",
                   known.size()),
       take, unfit);
+  take_versions(decisions, options, graph, partition, known, target);
+}
+
+void RecordedChoices::take_versions(const Decisions& decisions, const DecisionOptions& options,
+                                    const ir::Graph& graph, const Partition& partition,
+                                    const SegmentsByKey& known, const Target& target) {
+  const auto unfit = [&](const VersionsDecision& entry, const std::string& what, const std::string& hint) {
+    ++unfit_;
+    if (!options.skip_unfit) refuse_entry(entry.line, what, hint);
+  };
+  const auto take = [&](const VersionsDecision& entry, const std::vector<std::uint32_t>& all) {
+    try {
+      const Versions versions = versions_from(entry, graph);
+      for (std::size_t i = 0; i < versions.each.size(); ++i) {
+        const std::string defect = defect_of(graph_of(graph, versions.each[i]), partition.segments[all[0]],
+                                             entry.each[i].choices, options, target);
+        if (defect.empty()) continue;
+        refuse_entry(entry.each[i].line,
+                     fmt::format("version {} of {} cannot run so: {}", i,
+                                 entry_name("kernel", entry.key, std::nullopt), defect),
+                     fmt::format("the entry means {{{}}}", shortened(entry.each[i].choices.to_string())));
+      }
+      for (const std::uint32_t segment : all) versions_.emplace(segment, versions);
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::user) throw;
+      const bool has_line = error.code() == ErrorCode::invalid_argument;
+      if (has_line && !options.skip_unfit) throw;
+      unfit(entry, "no dims can take one of its versions: " + error.info().message, error.info().hint);
+      return false;
+    }
+  };
+  match_entries(
+      "kernel", graph.name, decisions.versions, known,
+      fmt::format("it has {} kernels. By other answers the graph may be cut otherwise: keep the lines "
+                  "stitch, cooperative, regional and horizontal",
+                  known.size()),
+      take, unfit);
+}
+
+const Versions* RecordedChoices::versions_of(std::uint32_t segment) const {
+  const auto found = versions_.find(segment);
+  return found == versions_.end() ? nullptr : &found->second;
 }
 
 const KernelChoices* RecordedChoices::of(std::uint32_t segment) const {

@@ -10,6 +10,9 @@
 //   # softmax: %7 div
 //   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, register_cache = 32, packed}
 //   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
+//   versions 6f1c2a9be0d31455 {M, N; M <= 64 ? v0 : v1; v0 M = 16, N = 512; v1 M = 4096, N = 512}
+//   kernel 6f1c2a9be0d31455 v0 {nest = r:grid c:warp8 c:lane32}
+//   kernel 6f1c2a9be0d31455 v1 {nest = r:grid r:warp8 c:serial c:lane32}
 //   # attention: %12 matmul
 //   gemm 91b0c2d7e3f4a586 {algorithm = 2}
 //   avoid 6f1c2a9be0d31455 {nest = r:grid c:serial c:lane32}
@@ -36,6 +39,7 @@
 #include "schedule/fusion/partition.hpp"
 #include "schedule/nest/choices.hpp"
 #include "schedule/segments/canonical.hpp"
+#include "schedule/versions/versions.hpp"
 #include "target/target.hpp"
 
 namespace fuse::schedule {
@@ -74,11 +78,42 @@ struct PlanOptionsText {
   int line = 0;
 };
 
+/// The versions of a kernel (schedule/versions), for any dims; one has as its choices what the line `kernel`
+/// of its number says.
+struct VersionsDecision {
+  /// What a version is made for, and how it runs.
+  struct Version {
+    std::vector<std::pair<std::string, std::int64_t>> hints{};  ///< by symbol, in the order of `symbols`
+    bool for_all = false;  ///< compiled for all dims, and not only for those that take it
+    KernelChoices choices{};
+    int line = 0;  ///< line of the text with its choices; 0: none
+    bool operator==(const Version& other) const {
+      return hints == other.hints && for_all == other.for_all && choices == other.choices;
+    }
+  };
+  struct Test {
+    std::string relation{};  ///< "M * N <= 2143289344"
+    VersionTable::Branch yes{}, no{};
+    bool operator==(const Test&) const = default;
+  };
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};
+  std::vector<std::string> symbols{};  ///< names for those of the graph, in their order
+  std::vector<Test> tests{};
+  std::vector<Version> each{};
+  std::string note{};  ///< text of the comment above it
+  int line = 0;        ///< line of the text; 0: none
+  bool says_the_same(const VersionsDecision& other) const {
+    return symbols == other.symbols && tests == other.tests && each == other.each;
+  }
+};
+
 struct Decisions {
   std::string target{};  ///< target_text of the device that they are for
   std::optional<PlanOptionsText> options{};
   std::vector<Answer> answers{};  ///< in the order of the questions
   std::vector<KernelDecision> kernels{};
+  std::vector<VersionsDecision> versions{};
   std::vector<GemmDecision> gemms{};
   std::vector<KernelDecision> avoided{};  ///< what an exploration does not try again: the device failed
   std::optional<RunDecision> run{};
@@ -98,9 +133,13 @@ std::string print(const Decisions&);
 /// Throws Error with code parse: the line, the key, and what would be right.
 Decisions parse_decisions(std::string_view text);
 
+/// The versions of segments that have several.
+using VersionsOfSegments = std::map<std::uint32_t, const Versions*>;
+
 /// What was decided for each kernel segment, whose `chosen` is set, and for GEMMs that decisions were given
 /// for.
-Decisions decisions_of(const ir::Graph&, const Partition&, const EqualSegments&, const Target&);
+Decisions decisions_of(const ir::Graph&, const Partition&, const EqualSegments&, const VersionsOfSegments&,
+                       const Target&);
 
 struct DecisionOptions {
   bool skip_unfit = false;    ///< entries that fit nothing are counted and left out; they are no error
@@ -115,11 +154,18 @@ class RecordedChoices {
                   const EqualSegments&, const Target&);
   /// The choices of a segment; null where nothing was recorded.
   const KernelChoices* of(std::uint32_t segment) const;
-  std::size_t segments() const { return of_segment_.size(); }  ///< segments that have an entry
+  /// The versions of a segment; null where none were recorded.
+  const Versions* versions_of(std::uint32_t segment) const;
+  /// Segments that have an entry.
+  std::size_t segments() const { return of_segment_.size() + versions_.size(); }
   std::size_t unfit() const { return unfit_; }
 
  private:
+  void take_versions(const Decisions&, const DecisionOptions&, const ir::Graph&, const Partition&,
+                     const std::map<std::uint64_t, std::vector<std::uint32_t>>& known, const Target&);
+
   std::map<std::uint32_t, KernelChoices> of_segment_{};
+  std::map<std::uint32_t, Versions> versions_{};
   std::size_t unfit_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "base/key_values.hpp"
 #include "base/quoting.hpp"
 #include "schedule/decisions/decisions.hpp"
+#include "schedule/decisions/version_decisions.hpp"
 #include "schedule/nest/choices_text.hpp"
 
 namespace fuse::schedule {
@@ -56,6 +57,13 @@ class Reader {
       } else if (asks) {
         result.answers.push_back(answer(*question, rest));
         result.answers.back().note = note;
+      } else if (word == "versions") {
+        const Keyed entry = keyed("kernel", rest);
+        VersionsDecision made = parse_versions_body(braced(entry.rest), number_);
+        made.key = entry.key;
+        made.occurrence = entry.occurrence;
+        made.note = note;
+        result.versions.push_back(std::move(made));
       } else if (word == "gemm") {
         result.gemms.push_back(gemm(rest));
         result.gemms.back().note = note;
@@ -73,10 +81,21 @@ class Reader {
         if (result.run) fail("there is a run already", fmt::format("it stands in line {}", result.run->line));
         result.run = parse_run(braced(rest), number_);
       } else {
-        result.kernels.push_back(kernel(rest));
-        result.kernels.back().note = note;
+        std::optional<std::uint32_t> version;
+        KernelDecision made = kernel(rest, &version);
+        made.note = note;
+        if (version) {
+          add_version(result, std::move(made), *version);
+        } else {
+          result.kernels.push_back(std::move(made));
+        }
       }
     }
+    for (const VersionsDecision& entry : result.versions)
+      for (std::size_t i = 0; i < entry.each.size(); ++i)
+        if (entry.each[i].line == 0)
+          fail(fmt::format("version {} of kernel {:016x} has no line", i, entry.key),
+               fmt::format("'kernel KEY v{} {{nest = ..}}' stands below line {}", i, entry.line));
     if (!has_target) fail("the target is missing", "the file may have been cut off");
     return result;
   }
@@ -124,11 +143,11 @@ class Reader {
 
   static bool is_entry(std::string_view word) {
     return word == "options" || word == "measured" || word == "kernel" || word == "gemm" || word == "avoid" ||
-           word == "run";
+           word == "run" || word == "versions";
   }
 
   static std::string entry_names() {
-    std::string names = "entries begin with options, measured, kernel, gemm, avoid, run";
+    std::string names = "entries begin with options, measured, kernel, versions, gemm, avoid, run";
     for (const ir::Question each : ir::all_questions) names += fmt::format(", {}", to_string(each));
     return names + "; a comment begins with #";
   }
@@ -139,13 +158,15 @@ class Reader {
     std::optional<std::uint32_t> occurrence{};
     std::string_view rest{};
   };
-  Keyed keyed(std::string_view what, std::string_view text) const {
+  Keyed keyed(std::string_view what, std::string_view text,
+              std::optional<std::uint32_t>* version = nullptr) const {
     Keyed result;
     const auto [key, rest] = split(text);
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), result.key, 16);
     if (error != std::errc() || end != key.data() + key.size() || key.size() != 16)
       fail(fmt::format("'{}' is no key of a {}", shown(key), what), "a key has 16 hexadecimal digits");
     result.rest = rest;
+    if (take_version(result, version)) return result;
     const auto [count, behind] = split(rest);
     if (rest.starts_with('{') || behind.empty()) return result;
     std::uint32_t occurrence = 0;
@@ -155,7 +176,19 @@ class Reader {
            "the number of one of those that are alike, from 0, stands after the key");
     result.occurrence = occurrence;
     result.rest = behind;
+    take_version(result, version);
     return result;
+  }
+  /// Whether "v3" comes next, which is taken then.
+  static bool take_version(Keyed& entry, std::optional<std::uint32_t>* version) {
+    const auto [word, behind] = split(entry.rest);
+    std::uint32_t found = 0;
+    if (!version || !word.starts_with('v')) return false;
+    const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), found);
+    if (error != std::errc() || end != word.data() + word.size()) return false;
+    *version = found;
+    entry.rest = behind;
+    return true;
   }
 
   GemmDecision gemm(std::string_view text) const {
@@ -176,8 +209,26 @@ class Reader {
     return result;
   }
 
-  KernelDecision kernel(std::string_view text) const {
-    const Keyed entry = keyed("kernel", text);
+  /// Below the line `versions` that it belongs to.
+  void add_version(Decisions& result, KernelDecision kernel, std::uint32_t version) const {
+    for (VersionsDecision& each : result.versions) {
+      if (each.key != kernel.key || each.occurrence != kernel.occurrence || version >= each.each.size())
+        continue;
+      VersionsDecision::Version& own = each.each[version];
+      if (own.line != 0)
+        fail(fmt::format("version {} of kernel {:016x} has a line already", version, kernel.key),
+             fmt::format("it is line {}", own.line));
+      own.choices = std::move(kernel.choices);
+      own.line = number_;
+      return;
+    }
+    fail(fmt::format("no line has a version {} of kernel {:016x}", version, kernel.key),
+         "a line 'versions KEY {..}' stands above");
+  }
+
+  /// `version`: of what follows the key, "v3"; null where none may stand there.
+  KernelDecision kernel(std::string_view text, std::optional<std::uint32_t>* version = nullptr) const {
+    Keyed entry = keyed("kernel", text, version);
     return {.key = entry.key,
             .occurrence = entry.occurrence,
             .choices = parse_choices(braced(entry.rest), line_of_decisions(number_)),
@@ -224,6 +275,13 @@ std::string print(const Decisions& decisions) {
     text += fmt::format("{} {}\n", head(to_string(answer.question), answer), answer.yes ? "yes" : "no");
   for (const KernelDecision& kernel : decisions.kernels)
     text += fmt::format("{} {{{}}}\n", head("kernel", kernel), kernel.choices.to_string());
+  for (const VersionsDecision& entry : decisions.versions) {
+    text += fmt::format("{} {{{}}}\n", head("versions", entry), versions_body(entry));
+    for (std::size_t i = 0; i < entry.each.size(); ++i)
+      text += fmt::format("kernel {:016x}{} v{} {{{}}}\n", entry.key,
+                          entry.occurrence ? fmt::format(" {}", *entry.occurrence) : "", i,
+                          entry.each[i].choices.to_string());
+  }
   for (const GemmDecision& gemm : decisions.gemms)
     text += fmt::format("{} {{algorithm = {}}}\n", head("gemm", gemm), gemm.algorithm);
   for (const KernelDecision& kernel : decisions.avoided)

@@ -188,6 +188,7 @@ Decisions merged(const std::vector<Decisions>& files) {
   Decisions result = *best.front();
   result.avoided = avoided_by(files);
   take_entries(best, &Decisions::kernels, result);
+  take_entries(best, &Decisions::versions, result);
   take_entries(best, &Decisions::gemms, result);
   take_kernels(files, result);
   take_run(best, result);

@@ -150,6 +150,7 @@ struct Instead {
   const char* option;
   const std::string& file;  ///< "-": the standard output
   std::string (*text)(const CompiledGraph&);
+  bool one_way = true;  ///< of the one way to run for all dims
 };
 
 std::string decisions_text(const CompiledGraph& compiled) {
@@ -159,7 +160,9 @@ std::string decisions_text(const CompiledGraph& compiled) {
 int write_instead(const Instead& instead, const PlanOptions& options) {
   const bool to_stdout = instead.file == "-";
   if (!to_stdout) try_file(instead.option, instead.file, {{"the graph", options.graph.file}});
-  const std::string text = instead.text(compile_graph(options.graph, true));
+  GraphOptions graph = options.graph;
+  if (instead.one_way) graph.compile.versions = 1;
+  const std::string text = instead.text(compile_graph(graph, true));
   if (to_stdout) {
     fmt::print("{}", text);
   } else {
@@ -176,7 +179,7 @@ int execute(const PlanOptions& options) {
   if (!options.dot.empty()) return write_instead({"--dot", options.dot, dot}, options);
   if (!options.picture.empty()) return write_instead({"--picture", options.picture, plan_picture}, options);
   if (!options.decisions.empty())
-    return write_instead({"--decisions", options.decisions, decisions_text}, options);
+    return write_instead({"--decisions", options.decisions, decisions_text, false}, options);
   const CompiledGraph compiled = compile_graph(options.graph);
   if (options.kernels) fmt::print("{}", kernel_text(compiled));
   fmt::print("{}", options.json ? plan_json(compiled) : plan_text(compiled));
