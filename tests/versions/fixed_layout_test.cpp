@@ -113,6 +113,7 @@ TEST_CASE("a layout in which memories that meet share a byte does not hold",
   CHECK_FALSE(planner.holds(std::vector<std::int64_t>{0, 99, 0}));
   CHECK_FALSE(planner.holds(std::vector<std::int64_t>{0, 100, 199}));
   CHECK_FALSE(planner.holds(std::vector<std::int64_t>{0, 0, 100}));
+  CHECK(planner.end(std::vector<std::int64_t>{0, 100, 7}) == 200);
 }
 
 TEST_CASE("the bound follows from ranges and assumptions", "[versions][runtime][workspace]") {

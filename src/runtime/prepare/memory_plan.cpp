@@ -192,6 +192,13 @@ bool MemoryPlanner::holds(std::span<const std::int64_t> offsets) const {
   return true;
 }
 
+std::int64_t MemoryPlanner::end(std::span<const std::int64_t> offsets) const {
+  std::int64_t end = 0;
+  for (Index i = 0; i < ranges_.size(); ++i)
+    if (ranges_[i].bytes > 0) end = std::max(end, offsets[i] + ranges_[i].bytes);
+  return end;
+}
+
 MemoryPlan MemoryPlanner::plan(std::int64_t alignment) const {
   const auto [sizes, sum] = sizes_of(ranges_, alignment);
   MemoryPlan plan;

@@ -53,6 +53,8 @@ class MemoryPlanner {
   void resize(std::size_t range, std::int64_t bytes) { ranges_[range].bytes = bytes; }
   /// Whether ranges that meet have no byte in common where they lie so.
   bool holds(std::span<const std::int64_t> offsets) const;
+  /// The end of the last one that lies so.
+  std::int64_t end(std::span<const std::int64_t> offsets) const;
   /// As plan_memory.
   MemoryPlan plan(std::int64_t alignment = workspace_alignment) const;
 

@@ -226,7 +226,7 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
                      .message = "the workspace for all dims does not hold for these"});
       }
     }
-    memory.total = layout->total;
+    memory.total = structure->end(memory.offsets);
   }
   if (program.streams.order_cooperative) note_cooperative(tasks, made);
   if (shapes) shapes->keep(plan, std::move(structure));

@@ -41,6 +41,8 @@ class RunStructure final : public Reusable {
                             const ValueLocations& locations);
   /// Whether the last plan's memories may lie at other offsets.
   bool holds(std::span<const std::int64_t> offsets) const { return memory_->holds(offsets); }
+  /// Where the last of them ends then.
+  std::int64_t end(std::span<const std::int64_t> offsets) const { return memory_->end(offsets); }
 
  private:
   /// An answer that dependencies were found by: whether two parts of one memory have a byte in common.
