@@ -321,12 +321,12 @@ class FUSE_COMPILER_API Prepared {
 
 /// What was measured of one GEMM for some dims.
 struct GemmTiming {
-  std::string gemm;    ///< "S x 768 by k = 64, batch 12 * B, f32 to f32"
-  DimValues dims{};    ///< the values of the symbols
-  int algorithms = 0;  ///< the algorithms that were timed; the library may propose fewer than are wanted
-  double proposed_seconds = 0;  ///< one call with the algorithm that the library proposes first
-  double fastest_seconds = 0;   ///< one call with the fastest of them
-  std::string algorithm{};      ///< the one that is taken from now on: "cuBLASLt algorithm 66, tile 20, .."
+  std::string gemm;             ///< "S x 768 by k = 64, batch 12 * B, f32 to f32"
+  DimValues dims{};             ///< the values of the symbols
+  int algorithms = 0;           ///< how many were measured, 2 or more
+  double proposed_seconds = 0;  ///< of one call with the algorithm that the library proposes first
+  double seconds = 0;           ///< of one call with the algorithm that is taken from now on
+  std::string algorithm{};      ///< that algorithm: "cuBLASLt algorithm 66, tile 20, .."
   bool is_proposal = true;      ///< it is the one that the library proposes first
 };
 
@@ -344,20 +344,22 @@ struct GemmTimingOptions {
 
 /// What time_gemms gives.
 struct TimedGemms {
-  Executable executable;              ///< the same program, which takes the fastest algorithms
+  Executable executable;              ///< the same program, with the algorithms that were chosen
   std::vector<GemmTiming> timings{};  ///< what was measured, in the order of measuring
 };
 
-/// Times the algorithms that the GEMM library proposes, for buckets of extents: those in (2^i, 2^(i+1)] are
-/// one bucket (BladeDISC, 5.2.2). The new executable has a table for each GEMM that `prepare` asks; for
-/// extents of a bucket that was not measured, it takes the algorithm of the next larger one that was, else of
-/// the largest. Where the library proposes only one algorithm, as on the cpu device, it is the same program.
+/// Measures the algorithms that the GEMM library proposes, for buckets of extents: 1, 2, 3 and 4, 5 to 8, and
+/// so on (BladeDISC, 5.2.2). In the new executable, each GEMM for which another algorithm won has a table,
+/// from which `prepare` picks the algorithm. Extents of a bucket that was not measured take the algorithm of
+/// the next larger one that was, else of the largest. Where the library proposes one algorithm alone, as on
+/// the cpu device, nothing is measured, and it is the same program.
 ///
-/// Times differ from call to call, so two executables may have other algorithms, and results that differ in
-/// the last bits. What was found travels with `Executable::save`, and one executable has the same algorithm
-/// for the same dims at any time. A GEMM whose algorithm decisions name keeps it. The device does nothing
-/// else meanwhile. Throws invalid_argument for options out of range, what `prepare` throws for `dims` of the
-/// options, out_of_memory and driver.
+/// Times differ from call to call, so two calls may choose other algorithms, whose results differ in the last
+/// bits. One executable has the same algorithm for the same dims at any time, and so has what `save` writes
+/// of it, while the library has the same version; another version's own proposal is taken. A GEMM whose
+/// algorithm decisions name keeps it. What an earlier call found is dropped: give all dims in one call. Let
+/// nothing else use the device meanwhile, or times are wrong. Throws invalid_argument for options out of
+/// range, what `prepare` throws for `dims` of the options, out_of_memory and driver.
 FUSE_COMPILER_API TimedGemms time_gemms(const Executable& executable, const GemmTimingOptions& options = {});
 
 }  // namespace v0

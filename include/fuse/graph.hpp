@@ -164,8 +164,8 @@ class FUSE_COMPILER_API Graph {
   /// A symbol whose value is data: it stands for the extent that `value`, an i32[] or i64[], has in the run
   /// (BladeDISC, 3.1.2). `prepare` is given the value as that of any symbol, and each run compares the two:
   /// it writes the output "NAME_holds", a bool[]. Where that is false, the run was made for another extent,
-  /// its other outputs mean nothing, and no memory but theirs was written. Throws what `dim` and `output`
-  /// throw; dtype_mismatch and shape_mismatch for a value that is no such scalar.
+  /// and its other outputs mean nothing; it writes no other memory than any run does. Throws what `dim` and
+  /// `output` throw; dtype_mismatch and shape_mismatch for a value that is no such scalar.
   Dim data_dim(std::string name, const Tensor& value, DimRange range = {}, At at = At::current());
   /// States what holds for the dims in every run, as in `g.assume(equal(S0, S2 * S3))`, `divisible(B, 8)`,
   /// `at_most(B, 4096)`. compile relies on it, prepare checks it. Assumptions that cannot hold together are a

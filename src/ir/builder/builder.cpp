@@ -388,8 +388,8 @@ Dim Graph::data_dim(std::string name, const Tensor& value, DimRange range, At at
     refuse(ErrorCode::shape_mismatch, fmt::format("the extent '{}' is {}", name, value.type_string()),
            "give one element, as reshape(slice(lengths, 0, i, i + 1), {}) does");
   const Dim symbol = dim(name, range, at);
-  const Tensor given = dim_size(symbol, at);
-  output(name + "_holds", Arg(value, at) == Arg(value.dtype() == i64 ? given : convert(given, i32), at), at);
+  const Tensor wide = value.dtype() == i64 ? value : convert(Arg(value, at), i64);
+  output(name + "_holds", Arg(wide, at) == Arg(dim_size(symbol, at), at), at);
   return symbol;
 }
 

@@ -178,11 +178,12 @@ class BuildTimer {
       const Fastest fastest = fastest_of(executable_.device, desc, operands, options_);
       timed.algorithm = fastest.algorithm;
       timed_[text].push_back(std::move(timed));
+      if (fastest.algorithms < 2) continue;
       timings.push_back({.gemm = text,
                          .dims = binding.values(),
                          .algorithms = fastest.algorithms,
                          .proposed_seconds = fastest.proposed,
-                         .fastest_seconds = fastest.seconds,
+                         .seconds = fastest.seconds,
                          .algorithm = fastest.text,
                          .is_proposal = fastest.algorithm.empty()});
       if (options_.progress) options_.progress(timings.back());
