@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <queue>
+#include <utility>
 
 #include "base/lists.hpp"
 
@@ -108,16 +109,15 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks, const std::vecto
 /// order, where they might not all be resident together.
 Lists<TaskId> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
                         const StreamChoices& choices, const Target& target) {
+  std::vector<TaskId> follows;  // for a cooperative task, the one before it; empty: nobody follows one
   std::vector<Residency> cooperative;
   for (const TaskId t : order)
-    cooperative.insert(cooperative.end(), tasks[t].cooperative ? 1 : 0, tasks[t].residency);
-  const bool together = !choices.order_cooperative || fit_together(cooperative, target);
-  std::vector<TaskId> follows(tasks.size(), no_task);  // for a cooperative task, the one before it
-  TaskId last = no_task;
-  for (const TaskId t : order) {
-    if (!tasks[t].cooperative) continue;
-    if (!together) follows[t] = last;
-    last = t;
+    if (tasks[t].cooperative) cooperative.push_back(tasks[t].residency);
+  if (!cooperative.empty() && choices.order_cooperative && !fit_together(cooperative, target)) {
+    follows.resize(tasks.size(), no_task);
+    TaskId last = no_task;
+    for (const TaskId t : order)
+      if (tasks[t].cooperative) follows[t] = std::exchange(last, t);
   }
   std::size_t count = tasks.size();
   for (const Task& task : tasks) count += task.after.size();
@@ -126,7 +126,7 @@ Lists<TaskId> orders_of(std::span<const Task> tasks, std::span<const TaskId> ord
   for (TaskId t = 0; t < tasks.size(); ++t) {
     before.begin();
     for (const TaskId each : tasks[t].after) before.push_back(each);
-    if (follows[t] != no_task) before.push_back(follows[t]);
+    if (!follows.empty() && follows[t] != no_task) before.push_back(follows[t]);
   }
   return before;
 }
@@ -166,7 +166,7 @@ class Placer {
     // A task runs beside others only where the device has room for all of them: sharing makes none faster.
     for (;;) {
       double taken = tasks_[task].share, next = std::numeric_limits<double>::infinity();
-      for (std::size_t s = 0; s < free_.size(); ++s) {
+      for (std::size_t s = 0; s < static_cast<std::size_t>(plan.streams); ++s) {
         if (s == stream || free_[s] <= at) continue;
         taken += share_[s];
         next = std::min(next, free_[s]);
@@ -186,6 +186,7 @@ class Placer {
     }
     StreamId found = home;
     double first = start(plan, task, home);
+    if (first <= latest) return home;  // no stream starts it before that
     const int used = std::min(plan.streams + 1, choices_.max_streams);  // unused ones are alike
     for (StreamId s = 0; s < used; ++s) {
       if (s == home) continue;
@@ -205,6 +206,7 @@ class Placer {
 /// Adds the waits that the streams alone do not give. The latest task that one has to follow comes first:
 /// what that has waited for needs no wait of its own.
 void add_waits(StreamPlan& plan, Lists<TaskId>& before) {
+  if (plan.streams == 1) return;
   std::vector<std::uint32_t> position(plan.order.size());
   for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
   Clocks clocks(plan.order.size(), static_cast<std::size_t>(plan.streams));

@@ -70,24 +70,16 @@ class MemoryPlanner::Placement {
     std::int64_t begin = 0, end = 0;
   };
 
-  Placement(const MemoryPlanner& planner, std::span<const std::int64_t> sizes)
-      : planner_(planner), sizes_(sizes), offsets_(sizes.size(), 0), placed_(sizes.size()), seen_(placed_) {}
+  Placement(const Lists<Index>& meeting, std::span<const std::int64_t> sizes)
+      : meeting_(meeting), sizes_(sizes), offsets_(sizes.size(), 0), placed_(sizes.size()) {}
 
   std::int64_t size(Index i) const { return sizes_[i]; }
 
   /// Memory below `limit` that nobody uses while range `i` is live, in ascending order.
   const std::vector<Gap>& gaps(Index i, std::int64_t limit) {
     taken_.clear();
-    const auto meet = [&](std::span<const Index> others) {
-      for (const Index other : others) {
-        if (!placed_[other] || seen_[other] == i + 1) continue;
-        seen_[other] = i + 1;
-        taken_.push_back({offsets_[other], offsets_[other] + sizes_[other]});
-      }
-    };
-    const LiveRange& range = planner_.ranges_[i];
-    each_step(range.live, [&](std::uint32_t step) { meet(planner_.defined_at_[step]); });
-    each_definition(range, [&](std::uint32_t step) { meet(planner_.at_step_[step]); });
+    for (const Index other : meeting_[i])
+      if (placed_[other]) taken_.push_back({offsets_[other], offsets_[other] + sizes_[other]});
     std::sort(taken_.begin(), taken_.end(), [](Gap a, Gap b) { return a.begin < b.begin; });
     gaps_.clear();
     std::int64_t at = 0;
@@ -109,41 +101,58 @@ class MemoryPlanner::Placement {
   std::vector<std::int64_t>& offsets() { return offsets_; }
 
  private:
-  const MemoryPlanner& planner_;
+  const Lists<Index>& meeting_;
   const std::span<const std::int64_t> sizes_;
   std::vector<std::int64_t> offsets_;
-  std::vector<Index> placed_, seen_;  // seen_: 1 + the range whose gaps counted it last
+  std::vector<char> placed_;
   std::vector<Gap> taken_, gaps_;
   std::int64_t total_ = 0;
 };
 
 MemoryPlanner::MemoryPlanner(std::vector<LiveRange> ranges)
-    : ranges_(std::move(ranges)), order_(ranges_.size()) {
-  std::size_t steps = 0;
+    : ranges_(std::move(ranges)), order_(ranges_.size()), rank_(ranges_.size()) {
   for (const LiveRange& range : ranges_) {
     if (!well_formed(range)) bad_ranges();
-    for (const StepSpan& span : range.live) steps = std::max<std::size_t>(steps, span.last + 1);
+    for (const auto* const spans : {&range.live, &range.held})
+      for (const StepSpan& span : *spans) steps_ = std::max(steps_, span.last + 1);
   }
   const auto listed = [&](auto&& steps_of) {
-    return Lists<Index>::grouped(steps, [&](auto&& add) {
+    return Lists<Index>::grouped(steps_, [&](auto&& add) {
       for (Index i = 0; i < ranges_.size(); ++i) {
         if (!ranges_[i].live.empty()) steps_of(ranges_[i], [&](std::uint32_t step) { add(step, i); });
       }
     });
   };
-  at_step_ = listed([](const LiveRange& range, auto&& f) { each_step(range.live, f); });
-  defined_at_ = listed([](const LiveRange& range, auto&& f) { each_definition(range, f); });
+  const Lists<Index> live_at = listed([](const LiveRange& range, auto&& f) { each_step(range.live, f); });
+  const Lists<Index> defined_at = listed([](const LiveRange& range, auto&& f) { each_definition(range, f); });
+  std::vector<Index> seen(ranges_.size());  // 1 + the range that met it last
+  for (Index i = 0; i < ranges_.size(); ++i) {
+    meeting_.begin();
+    seen[i] = i + 1;
+    const auto meet = [&](std::span<const Index> others) {
+      for (const Index other : others)
+        if (std::exchange(seen[other], i + 1) != i + 1) meeting_.push_back(other);
+    };
+    if (ranges_[i].live.empty()) continue;
+    each_step(ranges_[i].live, [&](std::uint32_t step) { meet(defined_at[step]); });
+    each_definition(ranges_[i], [&](std::uint32_t step) { meet(live_at[step]); });
+  }
   std::iota(order_.begin(), order_.end(), Index{0});
   std::stable_sort(order_.begin(), order_.end(),
                    [&](Index a, Index b) { return ranges_[a].start < ranges_[b].start; });
+  for (Index i = 0; i < order_.size(); ++i) rank_[order_[i]] = i;
+  largest_first_ = order_;
 }
 
 /// The largest first, each in the smallest gap that holds it.
-MemoryPlanner::Placement MemoryPlanner::best_fit(Placement placement, std::int64_t sum) const {
-  std::vector<Index> order = order_;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return placement.size(a) > placement.size(b); });
-  for (const Index i : order) {
+void MemoryPlanner::best_fit(Placement& placement, std::int64_t sum) {
+  const auto before = [&](Index a, Index b) {
+    return placement.size(a) != placement.size(b) ? placement.size(a) > placement.size(b) : rank_[a] < rank_[b];
+  };
+  // Other dims seldom change which of two is larger.
+  if (!std::is_sorted(largest_first_.begin(), largest_first_.end(), before))
+    std::sort(largest_first_.begin(), largest_first_.end(), before);
+  for (const Index i : largest_first_) {
     if (placement.size(i) == 0) break;
     Placement::Gap best{0, std::numeric_limits<std::int64_t>::max()};
     for (const Placement::Gap& gap : placement.gaps(i, sum)) {
@@ -152,7 +161,6 @@ MemoryPlanner::Placement MemoryPlanner::best_fit(Placement placement, std::int64
     }
     placement.put(i, best.begin);
   }
-  return placement;
 }
 
 /// Places ranges in order of their first use, at the bottom and at the top of `limit` bytes by turns: a
@@ -178,15 +186,11 @@ bool MemoryPlanner::two_ended(Placement& placement, std::int64_t limit) const {
 }
 
 bool MemoryPlanner::holds(std::span<const std::int64_t> offsets) const {
-  const auto overlap = [&](Index a, Index b) {
-    return offsets[a] < offsets[b] + ranges_[b].bytes && offsets[b] < offsets[a] + ranges_[a].bytes;
-  };
   for (Index i = 0; i < ranges_.size(); ++i) {
-    bool apart = true;
-    const auto meet = [&](std::span<const Index> others) {
-      for (const Index other : others) apart = apart && (other == i || !overlap(i, other));
-    };
-    each_step(ranges_[i].live, [&](std::uint32_t step) { meet(defined_at_[step]); });
+    const bool apart = std::ranges::all_of(meeting_[i], [&](Index other) {
+      return offsets[i] >= offsets[other] + ranges_[other].bytes ||
+             offsets[other] >= offsets[i] + ranges_[i].bytes;
+    });
     if (!apart) return false;
   }
   return true;
@@ -199,22 +203,36 @@ std::int64_t MemoryPlanner::end(std::span<const std::int64_t> offsets) const {
   return end;
 }
 
-MemoryPlan MemoryPlanner::plan(std::int64_t alignment) const {
-  const auto [sizes, sum] = sizes_of(ranges_, alignment);
-  MemoryPlan plan;
-  std::vector<std::int64_t> held(at_step_.size(), 0);
+std::int64_t MemoryPlanner::lower_bound(std::span<const std::int64_t> sizes) const {
+  std::vector<std::int64_t> change(steps_ + 1);  // of the bytes that are held, from the step before
   for (Index i = 0; i < ranges_.size(); ++i) {
-    if (sizes[i] == 0) continue;
-    each_step(ranges_[i].held, [&, size = sizes[i]](std::uint32_t step) {
-      plan.lower_bound = std::max(plan.lower_bound, held[step] += size);
-    });
+    for (const StepSpan& span : ranges_[i].held) {
+      change[span.first] += sizes[i];
+      change[span.last + 1] -= sizes[i];
+    }
   }
-  Placement greedy = best_fit(Placement(*this, sizes), sum);
-  Placement tight(*this, sizes);
-  const bool better = greedy.total() > plan.lower_bound && two_ended(tight, plan.lower_bound);
-  Placement& chosen = better ? tight : greedy;
-  plan.offsets = std::move(chosen.offsets());
-  plan.total = chosen.total();
+  std::int64_t held = 0, most = 0;
+  for (const std::int64_t each : change) most = std::max(most, held += each);
+  return most;
+}
+
+MemoryPlan MemoryPlanner::plan(std::int64_t alignment) {
+  const auto [sizes, sum] = sizes_of(ranges_, alignment);
+  MemoryPlan plan{.offsets = {}, .total = 0, .lower_bound = lower_bound(sizes)};
+  const auto take = [&](Placement& placement) {
+    plan.offsets = std::move(placement.offsets());
+    plan.total = placement.total();
+  };
+  Placement greedy(meeting_, sizes);
+  best_fit(greedy, sum);
+  if (greedy.total() > plan.lower_bound) {
+    Placement tight(meeting_, sizes);
+    if (two_ended(tight, plan.lower_bound)) {
+      take(tight);
+      return plan;
+    }
+  }
+  take(greedy);
   return plan;
 }
 

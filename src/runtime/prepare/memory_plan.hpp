@@ -56,18 +56,21 @@ class MemoryPlanner {
   /// The end of the last one that lies so.
   std::int64_t end(std::span<const std::int64_t> offsets) const;
   /// As plan_memory.
-  MemoryPlan plan(std::int64_t alignment = workspace_alignment) const;
+  MemoryPlan plan(std::int64_t alignment = workspace_alignment);
 
  private:
   class Placement;
   using Index = std::uint32_t;
 
-  Placement best_fit(Placement placement, std::int64_t sum) const;
+  std::int64_t lower_bound(std::span<const std::int64_t> sizes) const;
+  void best_fit(Placement& placement, std::int64_t sum);
   bool two_ended(Placement& placement, std::int64_t limit) const;
 
   std::vector<LiveRange> ranges_;
-  Lists<Index> at_step_, defined_at_;  // for each step, the ranges that are live, and those that it begins
-  std::vector<Index> order_;           // of the ranges, by (start, index)
+  std::uint32_t steps_ = 0;            // at which ranges are live
+  Lists<Index> meeting_;               // for each range, the others that it meets
+  std::vector<Index> order_, rank_;    // the ranges by (start, index), and where each of them stands there
+  std::vector<Index> largest_first_;   // the same for equal sizes; sorted by the sizes of the last plan
 };
 
 /// Pure. Sizes are rounded up to `alignment`, a power of two. Throws invalid_extent when their sum overflows.

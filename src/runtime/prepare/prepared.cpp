@@ -13,8 +13,8 @@
 #include "runtime/execute/binding.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/execute/prepared_shapes.hpp"
-#include "runtime/prepare/commands_of.hpp"
 #include "runtime/prepare/fixed_layout.hpp"
+#include "runtime/prepare/plan_facts.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/prepare/run_structure.hpp"
 #include "runtime/prepare/step_preparer.hpp"
@@ -92,8 +92,11 @@ void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& 
 /// Which version of each segment runs for some dims.
 class TakenVersions {
  public:
-  TakenVersions(const schedule::Plan& plan, const Binding& binding) {
-    for (const schedule::VersionTable& table : plan.tables) taken_.push_back(version_at(table, binding));
+  TakenVersions(const schedule::Plan& plan, const PlanFacts* facts, const Binding& binding) {
+    for (std::size_t i = 0; i < plan.tables.size(); ++i) {
+      const std::size_t first = facts ? facts->tables[i] : i;
+      taken_.push_back(first == i ? version_at(plan.tables[i], binding) : taken_[first]);
+    }
   }
   bool operator()(const Step& step) const {
     return !step.version || taken_[step.version->table] == step.version->version;
@@ -151,16 +154,48 @@ schedule::StreamPlan in_plan_order(const std::vector<schedule::Task>& tasks, con
   return schedule::plan_streams(tasks, choices, target);
 }
 
-/// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made. `shapes` keep what
-/// the next dims may use again; null: they keep nothing of this plan.
-void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts,
+/// The task of each step that is prepared, for those that do the same with other values.
+class AlikeSteps {
+ public:
+  AlikeSteps(const schedule::Plan& plan, const PlanFacts* facts) : facts_(facts), tasks_(plan.steps.size()) {}
+
+  void add(std::size_t step, TaskId task) { tasks_[step] = task; }
+  /// The first task that does the same as the step; none: it is the first itself.
+  std::optional<TaskId> operator()(std::size_t step) const {
+    return facts_ && facts_->steps[step] != step ? tasks_[facts_->steps[step]] : std::nullopt;
+  }
+
+ private:
+  const PlanFacts* facts_;
+  std::vector<std::optional<TaskId>> tasks_;
+};
+
+/// What the tasks cost of a run's steps.
+void put_costs(const schedule::Plan& plan, const AlikeSteps& alike, const Binding& binding,
+               const ValueLocations& locations, const Prepared::Impl& made,
+               std::vector<schedule::Task>& tasks) {
+  const Target& target = backend_of(made.executable->device)->target();
+  const TaskCosts costs(target, *made.build, binding, locations);
+  for (TaskId task = 0; task < tasks.size(); ++task) {
+    const std::uint32_t number = made.steps[task].number;
+    if (const std::optional<TaskId> first = alike(number))
+      TaskCosts::copy(tasks[*first], tasks[task]);
+    else
+      costs.put(plan.steps[number], made.steps[task], tasks[task]);
+  }
+}
+
+/// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made. `facts`: those of
+/// the plan; null: they are not known. `shapes` keep what the next dims may use again; null: they keep nothing
+/// of this plan.
+void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts, const PlanFacts* facts,
                   const TakenVersions& taken, const Binding& binding, const FixedLayout* layout,
                   PreparedShapes* shapes, Prepared::Impl& made) {
   Backend& backend = *backend_of(made.executable->device);
   const Build& build = *made.build;
   const Program& program = *build.program;
   const auto [packed, own] = prepare_other_setups(0, 0, binding, made);
-  ValueLocations locations(plan, binding, made.bytes, packed);
+  ValueLocations locations(plan, binding, made.bytes, packed, facts);
   StepPreparer preparer(backend, build, plan, binding, locations, made, texts);
   prepare_setup(plan, preparer, made);
   const std::int64_t own_end = locations.packed_bytes();
@@ -170,6 +205,7 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   made.steps.reserve(plan.steps.size());
   made.arguments.reserve(made.arguments.size() + most_arguments(plan, taken));
   const std::vector<bool> used = used_memory(plan, taken, locations);
+  AlikeSteps alike(plan, facts);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (!taken(step)) continue;
@@ -178,12 +214,14 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
       continue;  // the counters of versions that are not taken
     const StepOrigin& origin = program.origins[step.origin];
     ReadyStep ready;
-    if (!preparer.prepare_for_run(step, ready)) continue;
+    const std::optional<TaskId> first = alike(i);
+    if (!preparer.prepare_for_run(step, first ? &made.steps[*first] : nullptr, ready)) continue;
     ready.label = preparer.label(i, ready.kind);
     ready.group = origin.group;
     ready.number = static_cast<std::uint32_t>(i);
     ready.lines = origin.lines;
     const auto task = static_cast<TaskId>(made.steps.size());
+    alike.add(i, task);
     if (ready.kind == ReadyStep::Kind::gemm) {
       const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
       const std::int64_t bytes = made.arguments[argument].location.bytes;
@@ -208,9 +246,7 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   if (!structure || !structure->fits(made.steps, scratch, locations))
     structure = std::make_unique<RunStructure>(plan, made.steps, scratch, locations);
   std::vector<schedule::Task>& tasks = structure->tasks();
-  const TaskCosts costs(backend.target(), build, binding, locations);
-  for (TaskId task = 0; task < tasks.size(); ++task)
-    costs.put(plan.steps[made.steps[task].number], made.steps[task], tasks[task]);
+  put_costs(plan, alike, binding, locations, made, tasks);
   made.streams = streams_of(made, tasks, backend.target());
   MemoryPlan memory = structure->plan_workspace(made.streams, scratch, locations);
   if (layout && memory.total > layout->total) {
@@ -229,6 +265,7 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
     memory.total = structure->end(memory.offsets);
   }
   if (program.streams.order_cooperative) note_cooperative(tasks, made);
+  made.commands = structure->commands();
   if (shapes) shapes->keep(plan, std::move(structure));
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;
@@ -236,7 +273,6 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   for (std::size_t i = 0; i < scratch.size(); ++i)
     made.arguments[scratch_arguments[i]].location.offset =
         memory.offsets[locations.memory_bytes().size() + i];
-  made.commands = commands_of(made.streams);
   index_arguments(made);
   mark_needs(made);
 }
@@ -249,22 +285,31 @@ std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   return profiler_ranges(names);
 }
 
-/// The fixed layout of a plan; none: there is none.
-struct KeptLayout final : Reusable {
-  std::optional<FixedLayout> layout{};
+/// What is the same for all dims of a plan.
+struct OfAllDims final : Reusable {
+  PlanFacts facts;
+  std::optional<FixedLayout> layout;  ///< none: a memory has no bound, or nobody asks for it
+
+  OfAllDims(PlanFacts of_plan, std::optional<FixedLayout> its_layout)
+      : facts(std::move(of_plan)), layout(std::move(its_layout)) {}
 };
 
-/// Of a build's plan; null where the dims are numbers, or a memory has no bound.
-const FixedLayout* layout_of(const Build& build, const Backend& backend, PreparedShapes& shapes) {
+/// Of a build's plan; null where the dims are numbers.
+const OfAllDims* all_dims_of(const Build& build, const Backend& backend, PreparedShapes& shapes) {
   const schedule::Plan& plan = build.program->plan;
   if (plan.most_bytes.empty()) return nullptr;
-  const Reusable& kept = shapes.of_all_dims(plan, [&]() -> std::unique_ptr<Reusable> {
-    auto made = std::make_unique<KeptLayout>();
-    made->layout = fixed_layout(plan, backend.most_gemm_scratch());
-    return made;
-  });
-  const std::optional<FixedLayout>& layout = static_cast<const KeptLayout&>(kept).layout;
-  return layout ? &*layout : nullptr;
+  return static_cast<const OfAllDims*>(&shapes.of_all_dims(plan, [&] {
+    return std::make_unique<OfAllDims>(PlanFacts(plan), fixed_layout(plan, backend.most_gemm_scratch()));
+  }));
+}
+
+/// The facts of the plan that a build's runs take which find no slots; null as above.
+const PlanFacts* split_facts_of(const Build& build, PreparedShapes& shapes) {
+  const schedule::Plan& split = *build.split;
+  if (split.most_bytes.empty()) return nullptr;
+  const Reusable& kept = shapes.of_all_dims(
+      split, [&] { return std::make_unique<OfAllDims>(PlanFacts(split), std::nullopt); });
+  return &static_cast<const OfAllDims&>(kept).facts;
 }
 
 /// The part that does not depend on the steps.
@@ -295,14 +340,16 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
                                               const Build& build, const DimValues& dims,
                                               const Binding& binding, PreparedShapes& shapes) {
   const schedule::Plan& plan = build.program->plan;
-  const TakenVersions taken(plan, binding);
-  const FixedLayout* const layout = layout_of(build, *backend_of(executable->device), shapes);
+  const OfAllDims* const all_dims = all_dims_of(build, *backend_of(executable->device), shapes);
+  const PlanFacts* const facts = all_dims ? &all_dims->facts : nullptr;
+  const FixedLayout* const layout = all_dims && all_dims->layout ? &*all_dims->layout : nullptr;
+  const TakenVersions taken(plan, facts, binding);
   const auto is_cooperative = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
   const auto prepared = [&](const schedule::Plan& steps, const std::vector<std::string>* texts,
-                            bool as_planned, PreparedShapes* kept) {
+                            const PlanFacts* of_steps, PreparedShapes* kept) {
     auto made = made_for(executable, build, dims, binding);
-    made->as_planned = as_planned;
-    prepare_plan(steps, texts, taken, binding, layout, kept, *made);
+    made->as_planned = &steps == &plan;
+    prepare_plan(steps, texts, of_steps, taken, binding, layout, kept, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
@@ -321,10 +368,10 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
     changed = schedule::with_fallbacks(plan, gives_way);
     schedule::verify(*changed);
   }
-  auto made =
-      changed ? prepared(*changed, nullptr, false, nullptr) : prepared(plan, &build.texts, true, &shapes);
+  auto made = changed ? prepared(*changed, nullptr, nullptr, nullptr)
+                      : prepared(plan, &build.texts, facts, &shapes);
   if (!any_of(changed ? *changed : plan, is_cooperative)) return made;
-  made->split = prepared(*build.split, &build.split_texts, false, &shapes);
+  made->split = prepared(*build.split, &build.split_texts, split_facts_of(build, shapes), &shapes);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
   return made;
 }
@@ -337,10 +384,9 @@ std::optional<std::int64_t> Executable::most_workspace_bytes() const {
   if (impl_->signature().symbols.empty()) return prepare().workspace_bytes();
   std::int64_t most = 0;
   for (const runtime::Build& build : impl_->builds) {
-    const runtime::FixedLayout* const layout =
-        runtime::layout_of(build, *backend_of(impl_->device), *prepared_);
-    if (!layout) return std::nullopt;
-    most = std::max(most, layout->total);
+    const auto* const all_dims = runtime::all_dims_of(build, *backend_of(impl_->device), *prepared_);
+    if (!all_dims || !all_dims->layout) return std::nullopt;
+    most = std::max(most, all_dims->layout->total);
   }
   return most;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/step_dependencies.hpp"
+#include "runtime/prepare/commands_of.hpp"
 #include "runtime/prepare/live_ranges.hpp"
 
 namespace fuse::runtime {
@@ -71,6 +72,7 @@ MemoryPlan RunStructure::plan_workspace(const schedule::StreamPlan& streams, std
     for (std::size_t i = 0; i < users_.size(); ++i)
       ranges.push_back(makers_[i].empty() ? live.of(0, users_[i]) : live.of(0, users_[i], makers_[i]));
     memory_.emplace(std::move(ranges));
+    commands_ = commands_of(streams);
     streams_ = streams;
   }
   const std::vector<std::int64_t>& bytes = locations.memory_bytes();

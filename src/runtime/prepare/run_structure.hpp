@@ -39,6 +39,8 @@ class RunStructure final : public Reusable {
   /// Where each memory of the workspace lies, then each scratch, on these streams.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams, std::span<const Scratch> scratch,
                             const ValueLocations& locations);
+  /// What a run enqueues, on the streams of the last plan.
+  const Commands& commands() const { return commands_; }
   /// Whether the last plan's memories may lie at other offsets.
   bool holds(std::span<const std::int64_t> offsets) const { return memory_->holds(offsets); }
   /// Where the last of them ends then.
@@ -57,8 +59,9 @@ class RunStructure final : public Reusable {
   std::vector<schedule::Task> tasks_;
   // For each memory, the tasks that use it, and those that make its parts; without these its first user does.
   Lists<schedule::TaskId> users_, makers_;
-  schedule::StreamPlan streams_;  // that `memory_` is for
+  schedule::StreamPlan streams_;  // that what follows is for
   std::optional<MemoryPlanner> memory_;
+  Commands commands_;
 };
 
 }  // namespace fuse::runtime

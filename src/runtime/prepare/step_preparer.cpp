@@ -43,7 +43,15 @@ bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
   return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
 }
 
-bool StepPreparer::prepare_for_run(const Step& step, ReadyStep& ready) {
+bool StepPreparer::prepare_for_run(const Step& step, const ReadyStep* alike, ReadyStep& ready) {
+  if (const auto* kernel = std::get_if<schedule::KernelStep>(&step.work); alike && kernel) {
+    prepare_as(*alike, *kernel, ready);
+    return true;
+  }
+  if (const auto* gemm = std::get_if<schedule::GemmStep>(&step.work); alike && gemm && !b_counts_) {
+    prepare_as(*alike, *gemm, ready);
+    return true;
+  }
   packs_ = out_.executable->builds.size() == 1;  // builds would have to share what each packs
   const bool has_work = prepare(step, ready);
   packs_ = false;
@@ -95,6 +103,27 @@ bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, R
   return true;
 }
 
+void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::KernelStep& work, ReadyStep& ready) {
+  ready.function = alike.function;
+  ready.grid = alike.grid;
+  ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()), alike.arguments.count};
+  for (const ValueId id : work.buffers) out_.arguments.push_back({false, locations_.location(id), 0});
+  const std::size_t extents = alike.arguments.first + work.buffers.size();
+  for (std::size_t i = 0; i < work.extents.size(); ++i)
+    out_.arguments.push_back(out_.arguments[extents + i]);
+}
+
+void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::GemmStep& work, ReadyStep& ready) {
+  ready.kind = alike.kind;
+  const ValueLocation c = locations_.location(work.c);
+  if (ready.kind == ReadyStep::Kind::memset) return add_arguments(ready, {c});
+  ready.calls = alike.calls;
+  ready.gemm = alike.gemm;
+  const ValueLocation scratch = out_.arguments[alike.arguments.first + gemm_argument::scratch].location;
+  const ValueLocation extra = work.extra ? locations_.location(*work.extra) : ValueLocation{};
+  add_arguments(ready, {locations_.location(work.a), locations_.location(work.b), c, scratch, extra});
+}
+
 std::int64_t StepPreparer::stride(const Step& step, ValueId id, DType dtype, std::int64_t batch,
                                   std::int64_t rows, std::int64_t columns, bool shareable) const {
   const schedule::PlanValue& value = plan_.values[id];
@@ -139,6 +168,7 @@ const std::string* StepPreparer::recorded(const schedule::GemmStep& work) const 
 
 bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready) {
   GemmDesc desc = described(step, work);
+  b_counts_ = b_counts_ || (packs_ && backend_.packed_gemm_bytes(desc) > 0);
   // Before a product of no rows is left out: packed memory is the same for all dims.
   const ValueLocation packed = packs_ && is_fixed(work) ? packed_operand(work, desc) : ValueLocation{};
   const ValueLocation c = locations_.location(work.c);
@@ -163,7 +193,10 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   ValueLocation b = locations_.location(work.b);
   desc.packed_b = packed.bytes > 0 && backend_.prefers_packed_gemm(desc);
   if (desc.packed_b) b = packed;
-  if (backend_.reads_backwards(desc)) desc.backwards = readers_[{b.slot, b.offset}]++ % 2 == 1;
+  if (backend_.reads_backwards(desc)) {
+    b_counts_ = true;
+    desc.backwards = readers_[{b.slot, b.offset}]++ % 2 == 1;
+  }
   ready.gemm = gemm(step, work, desc);
   const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
   add_arguments(ready, {locations_.location(work.a), b, c, scratch, extra});  // as gemm_argument has them
@@ -183,13 +216,13 @@ bool StepPreparer::is_fixed(const schedule::GemmStep& work) const {
 ValueLocation StepPreparer::packed_operand(const schedule::GemmStep& work, const GemmDesc& desc) {
   // What no run would read is not made: where m may be another one, some run may.
   if (work.m.is_constant() && !backend_.prefers_packed_gemm(desc)) return {};
+  const std::int64_t bytes = backend_.packed_gemm_bytes(desc);
+  if (bytes == 0) return {};
   const ValueLocation from = locations_.location(work.b);
   const auto [entry, added] = packed_.try_emplace(
       std::tuple(from.slot, from.offset, desc.k, desc.n, row_of_b(desc), desc.transpose_b, desc.operand),
       ValueLocation{});
   if (!added) return entry->second;
-  const std::int64_t bytes = backend_.packed_gemm_bytes(desc);
-  if (bytes == 0) return {};
   entry->second = locations_.add_packed(bytes);
   ReadyStep ready;
   ready.kind = ReadyStep::Kind::pack;

@@ -39,8 +39,9 @@ class StepPreparer {
   /// plan contradicts itself.
   bool prepare(const schedule::Step& step, ReadyStep& ready);
   /// As prepare, for a step of a run. Where the device reads an operand that parameters alone determine
-  /// faster in another form, the setup makes that once.
-  bool prepare_for_run(const schedule::Step& step, ReadyStep& ready);
+  /// faster in another form, the setup makes that once. `alike`: one that does the same with other values,
+  /// which is prepared; null: none is known.
+  bool prepare_for_run(const schedule::Step& step, const ReadyStep* alike, ReadyStep& ready);
   /// The product of a step, without an algorithm.
   GemmDesc described(const schedule::Step& step, const schedule::GemmStep& work) const;
   /// Whether b is the same in every run, and lies alike for all dims.
@@ -57,6 +58,9 @@ class StepPreparer {
   bool prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready);
   bool prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready);
   bool prepare(const Step& step, const schedule::MemsetStep& work, ReadyStep& ready);
+  /// Numbers and the product are those of the step that is alike.
+  void prepare_as(const ReadyStep& alike, const schedule::KernelStep& work, ReadyStep& ready);
+  void prepare_as(const ReadyStep& alike, const schedule::GemmStep& work, ReadyStep& ready);
   void add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations);
   /// Elements between matrices of the batch: 0 where one matrix serves all.
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
@@ -81,6 +85,7 @@ class StepPreparer {
   Prepared::Impl& out_;
   const std::vector<std::string>* texts_;
   bool packs_ = false;  ///< steps of a run are prepared
+  bool b_counts_ = false;  ///< what a product is may depend on which b it reads
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
   std::map<std::pair<std::int32_t, std::int64_t>, int> readers_;  ///< of b, by where it lies
   /// By where b lies, and how.

@@ -42,6 +42,13 @@ void TaskCosts::put(const Step& step, const ReadyStep& ready, Task& task) const 
   if (task.cooperative) check_resident(step, task.residency);
 }
 
+void TaskCosts::copy(const Task& from, Task& to) {
+  to.seconds = from.seconds;
+  to.share = from.share;
+  to.cooperative = from.cooperative;
+  to.residency = from.residency;
+}
+
 void TaskCosts::check_resident(const Step& step, const schedule::Residency& residency) const {
   if (schedule::fit_together(std::span(&residency, 1), target_)) return;
   const StepOrigin& made_of = build_.program->origins[step.origin];

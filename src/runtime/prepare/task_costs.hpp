@@ -23,6 +23,8 @@ class TaskCosts {
   /// All of the task but what it waits for. Throws out_of_residency where blocks that wait for each other
   /// cannot all have slots at one time.
   void put(const schedule::Step& step, const ReadyStep& ready, schedule::Task& task) const;
+  /// The same of a task that does the same.
+  static void copy(const schedule::Task& from, schedule::Task& to);
 
  private:
   void check_resident(const schedule::Step& step, const schedule::Residency& residency) const;

@@ -39,16 +39,23 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 }
 
 ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& binding,
-                               std::span<const std::int64_t> slots, std::int64_t packed)
-    : binding_(binding), roots_(schedule::roots(plan)), packed_bytes_(packed) {
+                               std::span<const std::int64_t> slots, std::int64_t packed,
+                               const PlanFacts* facts)
+    : binding_(binding), roots_(facts ? facts->roots : own_roots_), packed_bytes_(packed) {
+  if (!facts) roots_ = own_roots_ = schedule::roots(plan);
   locations_.reserve(plan.values.size());
+  memory_bytes_.reserve(plan.values.size());
   std::vector<std::int64_t> shape;
   for (const PlanValue& value : plan.values) {
     ValueLocation location;
-    shape.clear();
-    for (const Dim& dim : value.dims) shape.push_back(binding.value(dim));
-    location.bytes = bytes_of(value.dtype, shape);
-    const auto id = static_cast<std::size_t>(&value - plan.values.data());
+    const std::size_t id = locations_.size();
+    if (const std::size_t first = facts ? facts->values[id] : id; first != id) {
+      location.bytes = locations_[first].bytes;
+    } else {
+      shape.clear();
+      for (const Dim& dim : value.dims) shape.push_back(binding.value(dim));
+      location.bytes = bytes_of(value.dtype, shape);
+    }
     if (id < slots.size() && location.bytes != slots[id]) {
       fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, location.bytes,
                        slots[id]));

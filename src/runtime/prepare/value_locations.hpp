@@ -11,6 +11,7 @@
 #include "runtime/execute/binding.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/prepare/memory_plan.hpp"
+#include "runtime/prepare/plan_facts.hpp"
 
 namespace fuse::runtime {
 
@@ -23,9 +24,12 @@ class ValueLocations {
   using TaskId = schedule::TaskId;
 
   /// `slots`: the bytes of each slot's buffer. `packed`: what of the packed memory belongs to others, before
-  /// this plan's. Throws invalid_extent; internal where the plan contradicts itself.
+  /// this plan's. `facts`: those of the plan; null: they are not known. Throws invalid_extent; internal where
+  /// the plan contradicts itself.
   ValueLocations(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots,
-                 std::int64_t packed = 0);
+                 std::int64_t packed = 0, const PlanFacts* facts = nullptr);
+  ValueLocations(const ValueLocations&) = delete;
+  ValueLocations& operator=(const ValueLocations&) = delete;
 
   /// The end of the packed memory: the bytes of others, and of all packed values.
   std::int64_t packed_bytes() const { return packed_bytes_; }
@@ -56,7 +60,8 @@ class ValueLocations {
   void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
-  std::vector<ValueId> roots_;  // for each value, its root
+  std::vector<ValueId> own_roots_;   // where there are no facts
+  std::span<const ValueId> roots_;  // for each value, its root
   // For each value, its location; in the workspace, without the root's offset.
   std::vector<ValueLocation> locations_;
   std::vector<std::int64_t> memory_bytes_;

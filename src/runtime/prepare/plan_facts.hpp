@@ -1,0 +1,27 @@
+// PlanFacts: what prepare asks of a plan that is the same for all dims. Values may have equal sizes, and steps
+// may do the same with other values, as those of the layers of a network: what prepare finds for the first of
+// them serves all.
+//
+// Before:  t0 f32[B, 64]   t1 f32[B, 64]   t2 f32[64]   step 0: kernel 0 of t0, t2   step 1: kernel 0 of t1, t2
+// After:   values 0 0 2    steps 0 0
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace fuse::runtime {
+
+struct PlanFacts {
+  explicit PlanFacts(const schedule::Plan&);
+
+  std::vector<schedule::ValueId> roots;   ///< schedule::roots
+  std::vector<schedule::ValueId> values;  ///< for each value, the first that has as many bytes
+  std::vector<std::uint32_t> tables;      ///< for each table, the first that is equal
+  std::vector<std::uint32_t> steps;       ///< for each step of a run, the first that does the same
+};
+
+}  // namespace fuse::runtime
