@@ -107,34 +107,36 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks, const std::vecto
 
 /// What each task has to follow: what it depends on, and for a cooperative task also the one before it in the
 /// order, where they might not all be resident together.
-Lists<TaskId> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
-                        const StreamChoices& choices, const Target& target) {
-  std::vector<TaskId> follows;  // for a cooperative task, the one before it; empty: nobody follows one
-  std::vector<Residency> cooperative;
-  for (const TaskId t : order)
-    if (tasks[t].cooperative) cooperative.push_back(tasks[t].residency);
-  if (!cooperative.empty() && choices.order_cooperative && !fit_together(cooperative, target)) {
-    follows.resize(tasks.size(), no_task);
+class Before {
+ public:
+  Before(std::span<const Task> tasks, std::span<const TaskId> order, const StreamChoices& choices,
+         const Target& target)
+      : tasks_(tasks) {
+    std::vector<Residency> cooperative;
+    for (const TaskId t : order)
+      if (tasks[t].cooperative) cooperative.push_back(tasks[t].residency);
+    if (cooperative.empty() || !choices.order_cooperative || fit_together(cooperative, target)) return;
+    follows_.resize(tasks.size(), no_task);
     TaskId last = no_task;
     for (const TaskId t : order)
-      if (tasks[t].cooperative) follows[t] = std::exchange(last, t);
+      if (tasks[t].cooperative) follows_[t] = std::exchange(last, t);
   }
-  std::size_t count = tasks.size();
-  for (const Task& task : tasks) count += task.after.size();
-  Lists<TaskId> before;
-  before.reserve(tasks.size(), count);
-  for (TaskId t = 0; t < tasks.size(); ++t) {
-    before.begin();
-    for (const TaskId each : tasks[t].after) before.push_back(each);
-    if (!follows.empty() && follows[t] != no_task) before.push_back(follows[t]);
+
+  template <class F>
+  void each(TaskId task, F&& f) const {
+    for (const TaskId before : tasks_[task].after) f(before);
+    if (!follows_.empty() && follows_[task] != no_task) f(follows_[task]);
   }
-  return before;
-}
+
+ private:
+  std::span<const Task> tasks_;
+  std::vector<TaskId> follows_;  // for a cooperative task, the one before it; empty: nobody follows one
+};
 
 /// Gives each task the stream on which the model starts it first.
 class Placer {
  public:
-  Placer(std::span<const Task> tasks, const StreamChoices& choices, const Lists<TaskId>& before)
+  Placer(std::span<const Task> tasks, const StreamChoices& choices, const Before& before)
       : tasks_(tasks),
         choices_(choices),
         before_(before),
@@ -160,9 +162,9 @@ class Placer {
  private:
   double start(const StreamPlan& plan, TaskId task, StreamId stream) const {
     double at = free_[stream];
-    for (const TaskId b : before_[task]) {
+    before_.each(task, [&](TaskId b) {
       at = std::max(at, plan.spans[b].end + (plan.stream[b] == stream ? 0 : wait_seconds));
-    }
+    });
     // A task runs beside others only where the device has room for all of them: sharing makes none faster.
     for (;;) {
       double taken = tasks_[task].share, next = std::numeric_limits<double>::infinity();
@@ -180,13 +182,13 @@ class Placer {
   StreamId best(const StreamPlan& plan, TaskId task) const {
     StreamId home = 0;
     double latest = -1;
-    for (const TaskId b : before_[task]) {
+    before_.each(task, [&](TaskId b) {
       if (plan.spans[b].end > latest) home = plan.stream[b];
       latest = std::max(latest, plan.spans[b].end);
-    }
+    });
     StreamId found = home;
     double first = start(plan, task, home);
-    if (first <= latest) return home;  // no stream starts it before that
+    if (first <= latest) return home;                                   // no stream starts it before that
     const int used = std::min(plan.streams + 1, choices_.max_streams);  // unused ones are alike
     for (StreamId s = 0; s < used; ++s) {
       if (s == home) continue;
@@ -199,13 +201,13 @@ class Placer {
 
   std::span<const Task> tasks_;
   const StreamChoices& choices_;
-  const Lists<TaskId>& before_;
+  const Before& before_;
   std::vector<double> free_, share_;  // per stream: when its last task ends, and what that fills
 };
 
 /// Adds the waits that the streams alone do not give. The latest task that one has to follow comes first:
 /// what that has waited for needs no wait of its own.
-void add_waits(StreamPlan& plan, Lists<TaskId>& before) {
+void add_waits(StreamPlan& plan, const Before& before) {
   if (plan.streams == 1) return;
   std::vector<std::uint32_t> position(plan.order.size());
   for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
@@ -215,9 +217,11 @@ void add_waits(StreamPlan& plan, Lists<TaskId>& before) {
     clocks.wait(task, on, plan.stream[on]);
     return true;
   };
+  std::vector<TaskId> latest_first;
   for (const TaskId task : plan.order) {
     clocks.append(task, plan.stream[task]);
-    const std::span<TaskId> latest_first = before[task];
+    latest_first.clear();
+    before.each(task, [&](TaskId on) { latest_first.push_back(on); });
     std::sort(latest_first.begin(), latest_first.end(),
               [&](TaskId a, TaskId b) { return position[a] > position[b]; });
     for (const TaskId on : latest_first) {
@@ -274,7 +278,7 @@ StreamPlan plan_in(std::vector<TaskId> order, std::span<const Task> tasks, const
                    const Target& target) {
   StreamPlan plan;
   plan.order = std::move(order);
-  Lists<TaskId> before = orders_of(tasks, plan.order, choices, target);
+  const Before before(tasks, plan.order, choices, target);
   Placer(tasks, choices, before).run(plan);
   add_waits(plan, before);
   return plan;

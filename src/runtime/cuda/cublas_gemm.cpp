@@ -173,8 +173,15 @@ class CudaGemm final : public Gemm {
                          blas_->p_cublasLtMatmulDescSetAttribute(matmul, which, &value, sizeof value));
   }
   Status describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept;
+  Owned<cublasLtMatmulPreference_t> preference() const;
+  template <class T>
+  void set_preference(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t which,
+                      T value) const {
+    blas_->check("cublasLtMatmulPreferenceSetAttribute",
+                 blas_->p_cublasLtMatmulPreferenceSetAttribute(preference, which, &value, sizeof value));
+  }
   /// What the library proposes for operands of this alignment and what can be used, the best first.
-  std::vector<Choice> proposed(std::int64_t alignment) const;
+  std::vector<Choice> proposed(cublasLtMatmulPreference_t preference, std::int64_t alignment) const;
   /// The recorded algorithm, where it can multiply these matrices; none: it cannot.
   std::optional<Choice> recorded_choice(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
@@ -259,13 +266,15 @@ void CudaGemm::prepare() {
     choices_.push_back(*known);
     // For operands that are aligned to less, which a caller may have.
     if (known->alignment > least)
-      if (const std::vector<Choice> list = proposed(least); !list.empty()) choices_.push_back(list.front());
+      if (const std::vector<Choice> list = proposed(preference().get(), least); !list.empty())
+        choices_.push_back(list.front());
     if (has_bias()) spare_ = matmul_.release();
     return;
   }
   std::vector<std::vector<Choice>> lists;
-  if (most > least) lists.push_back(proposed(most));
-  lists.push_back(proposed(least));
+  const Owned<cublasLtMatmulPreference_t> preferred = preference();
+  if (most > least) lists.push_back(proposed(preferred.get(), most));
+  lists.push_back(proposed(preferred.get(), least));
   std::erase_if(lists, [](const std::vector<Choice>& list) { return list.empty(); });
   if (lists.empty()) {
     throw Error({.code = ErrorCode::unsupported,
@@ -280,23 +289,24 @@ void CudaGemm::prepare() {
   if (has_bias()) spare_ = matmul_.release();  // nothing throws any more
 }
 
-std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
+Owned<cublasLtMatmulPreference_t> CudaGemm::preference() const {
   cublasLtMatmulPreference_t made = nullptr;
   blas_->check("cublasLtMatmulPreferenceCreate", blas_->p_cublasLtMatmulPreferenceCreate(&made));
-  const Owned<cublasLtMatmulPreference_t> preference(made, blas_->p_cublasLtMatmulPreferenceDestroy);
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
-    blas_->check("cublasLtMatmulPreferenceSetAttribute",
-                 blas_->p_cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value));
-  };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(gemm_workspace_limit));
+  Owned<cublasLtMatmulPreference_t> owned(made, blas_->p_cublasLtMatmulPreferenceDestroy);
+  set_preference(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                 static_cast<std::uint64_t>(gemm_workspace_limit));
   // Split k may add partial sums in the compute type, in a fixed order. In place they would meet in the order
   // that blocks finish; in the output type they would round once per partial sum.
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set_preference(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                 static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  return owned;
+}
+
+std::vector<Choice> CudaGemm::proposed(cublasLtMatmulPreference_t preference, std::int64_t alignment) const {
   for (auto which :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    set(which, static_cast<std::uint32_t>(alignment));
+    set_preference(preference, which, static_cast<std::uint32_t>(alignment));
   }
 
   // A longer list takes longer to make, and only decisions look further than the first that can be used.
@@ -308,14 +318,15 @@ std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
   context_
       ->run_apart([&](const Driver&) {
         status = blas_->p_cublasLtMatmulAlgoGetHeuristic(blas_->handle(), matmul_.get(), first_.get(),
-                                                         second_.get(), result_.get(), result_.get(), made,
-                                                         wanted, results.data(), &found);
+                                                         second_.get(), result_.get(), result_.get(),
+                                                         preference, wanted, results.data(), &found);
         if (status == CUBLAS_STATUS_NOT_SUPPORTED) return Status();  // no algorithm: not a failure
         return blas_->status("cublasLtMatmulAlgoGetHeuristic", status);
       })
       .throw_if_failed();
   std::vector<Choice> choices;
   if (status != CUBLAS_STATUS_SUCCESS) return choices;
+  choices.reserve(static_cast<std::size_t>(std::min(found, wanted)));
   for (int i = 0; i < std::min(found, wanted); ++i) {
     const cublasLtMatmulHeuristicResult_t& r = results[static_cast<std::size_t>(i)];
     if (r.state != CUBLAS_STATUS_SUCCESS ||

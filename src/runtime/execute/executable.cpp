@@ -31,13 +31,17 @@ std::optional<schedule::Plan> split_plan(const schedule::Plan& plan) {
   return split;
 }
 
-std::optional<std::vector<std::int64_t>> fixed_shape(const std::vector<Dim>& dims) {
-  std::vector<std::int64_t> shape;
-  for (const Dim& dim : dims) {
+/// None also where its bytes overflow, which prepare says.
+std::optional<FixedSlot> fixed_slot(const Slot& slot) {
+  FixedSlot fixed;
+  for (const Dim& dim : slot.dims) {
     if (!dim.is_constant()) return std::nullopt;
-    shape.push_back(dim.constant());
+    fixed.shape.push_back(dim.constant());
   }
-  return shape;
+  const std::optional<std::int64_t> count = checked_element_count(fixed.shape, slot.dtype);
+  if (!count) return std::nullopt;
+  fixed.bytes = *count * static_cast<std::int64_t>(size_of(slot.dtype));
+  return fixed;
 }
 
 /// For each slot, whether the steps of some build read it or write it.
@@ -95,10 +99,10 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
     if (build.split) build.split_texts = texts_of(build.split->steps);
   }
   std::vector<std::string> names;
-  std::vector<std::optional<std::vector<std::int64_t>>> fixed_shapes;
+  std::vector<std::optional<FixedSlot>> fixed_slots;
   for (const Slot& slot : builds.front().program->signature.slots) {
     names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
-    fixed_shapes.push_back(fixed_shape(slot.dims));
+    fixed_slots.push_back(fixed_slot(slot));
   }
   std::vector<char> read;
   if (builds.size() > 1) {
@@ -111,7 +115,7 @@ Executable make_executable(const Device& device, std::shared_ptr<const Origin> o
                                                           .builds = std::move(builds),
                                                           .read_in_runs = std::move(read),
                                                           .slot_names = std::move(names),
-                                                          .fixed_shapes = std::move(fixed_shapes)}));
+                                                          .fixed_slots = std::move(fixed_slots)}));
 }
 
 }  // namespace runtime

@@ -43,14 +43,23 @@ class Origin {
 
 }  // namespace runtime
 
+namespace runtime {
+
+/// A slot whose dims are numbers.
+struct FixedSlot {
+  std::vector<std::int64_t> shape{};
+  std::int64_t bytes = 0;
+};
+
+}  // namespace runtime
+
 struct Executable::Impl {
   Device device;  ///< first: what follows lives on it
   std::shared_ptr<const runtime::Origin> origin;
   std::vector<runtime::Build> builds{};  ///< of one graph; the first serves all dims
   std::vector<char> read_in_runs{};  ///< for each slot, whether a run of some build reads it; of one: empty
-  std::vector<std::string> slot_names{};  ///< for each slot: "output 'y'"
-  /// For each slot, its shape where that is the same for all dims; else no vector.
-  std::vector<std::optional<std::vector<std::int64_t>>> fixed_shapes{};
+  std::vector<std::string> slot_names{};                         ///< for each slot: "output 'y'"
+  std::vector<std::optional<runtime::FixedSlot>> fixed_slots{};  ///< for each slot; none: it has symbols
 
   const runtime::Signature& signature() const { return builds.front().program->signature; }
   const std::vector<Slot>& slots() const { return signature().slots; }

@@ -147,7 +147,8 @@ MemoryPlanner::MemoryPlanner(std::vector<LiveRange> ranges)
 /// The largest first, each in the smallest gap that holds it.
 void MemoryPlanner::best_fit(Placement& placement, std::int64_t sum) {
   const auto before = [&](Index a, Index b) {
-    return placement.size(a) != placement.size(b) ? placement.size(a) > placement.size(b) : rank_[a] < rank_[b];
+    return placement.size(a) != placement.size(b) ? placement.size(a) > placement.size(b)
+                                                  : rank_[a] < rank_[b];
   };
   // Other dims seldom change which of two is larger.
   if (!std::is_sorted(largest_first_.begin(), largest_first_.end(), before))

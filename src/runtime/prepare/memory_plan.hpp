@@ -67,10 +67,10 @@ class MemoryPlanner {
   bool two_ended(Placement& placement, std::int64_t limit) const;
 
   std::vector<LiveRange> ranges_;
-  std::uint32_t steps_ = 0;            // at which ranges are live
-  Lists<Index> meeting_;               // for each range, the others that it meets
-  std::vector<Index> order_, rank_;    // the ranges by (start, index), and where each of them stands there
-  std::vector<Index> largest_first_;   // the same for equal sizes; sorted by the sizes of the last plan
+  std::uint32_t steps_ = 0;           // at which ranges are live
+  Lists<Index> meeting_;              // for each range, the others that it meets
+  std::vector<Index> order_, rank_;   // the ranges by (start, index), and where each of them stands there
+  std::vector<Index> largest_first_;  // the same for equal sizes; sorted by the sizes of the last plan
 };
 
 /// Pure. Sizes are rounded up to `alignment`, a power of two. Throws invalid_extent when their sum overflows.

@@ -31,21 +31,18 @@ using schedule::ValueId;
 
 /// Run needs every buffer, but for parameters that the setup alone reads.
 void mark_needs(Prepared::Impl& made) {
-  const auto mark = [&](const std::vector<ReadyStep>& steps, std::vector<char>& needs) {
-    for (const ReadyStep& step : steps) {
-      for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
-        const ReadyArgument& argument = made.arguments[i];
-        if (!argument.is_extent && argument.location.slot >= 0)
-          needs[static_cast<std::size_t>(argument.location.slot)] = 1;
-      }
+  for (const ReadyStep& step : made.setup) {
+    for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
+      const ReadyArgument& argument = made.arguments[i];
+      if (!argument.is_extent && argument.location.slot >= 0)
+        made.packs[static_cast<std::size_t>(argument.location.slot)] = 1;
     }
-  };
-  std::vector<char> read(made.runs.size(), 0);
-  mark(made.setup, made.packs);
-  mark(made.steps, read);
+  }
   const std::vector<char>& by_others = made.executable->read_in_runs;
-  for (std::size_t i = 0; i < read.size(); ++i)
-    made.runs[i] = read[i] || !made.packs[i] || (!by_others.empty() && by_others[i]);
+  for (std::size_t i = 0; i < made.runs.size(); ++i) {
+    const bool is_read = !made.arguments_of[i].empty();
+    made.runs[i] = is_read || !made.packs[i] || (!by_others.empty() && by_others[i]);
+  }
 }
 
 void index_arguments(Prepared::Impl& made) {
@@ -71,12 +68,16 @@ void prepare_setup(const schedule::Plan& plan, StepPreparer& preparer, Prepared:
   }
 }
 
-/// Which stream runs what, in which order.
-schedule::StreamPlan streams_of(const Prepared::Impl& made, const std::vector<schedule::Task>& tasks,
-                                const Target& target) {
+/// Which stream runs what, in which order. What the last dims had is known to be right, unless blocks wait
+/// for each other: whether they fit depends on the dims.
+schedule::StreamPlan streams_of(const Prepared::Impl& made, RunStructure& structure, const Target& target) {
+  const std::vector<schedule::Task>& tasks = structure.tasks();
   const schedule::StreamChoices choices = stream_choices_of(made, tasks);
   schedule::StreamPlan streams = schedule::plan_streams(tasks, choices, target);
-  if (choices.order_cooperative) schedule::verify(tasks, streams, target);
+  const bool is_known =
+      structure.ran_on(streams) &&
+      std::none_of(tasks.begin(), tasks.end(), [](const auto& task) { return task.cooperative; });
+  if (choices.order_cooperative && !is_known) schedule::verify(tasks, streams, target);
   return streams;
 }
 
@@ -106,17 +107,32 @@ class TakenVersions {
   std::vector<std::uint32_t> taken_;
 };
 
-/// For each value, whether a step that is taken uses its memory; a memset alone is no use.
-std::vector<bool> used_memory(const schedule::Plan& plan, const TakenVersions& taken,
-                              const ValueLocations& locations) {
-  std::vector<bool> used(plan.values.size());
-  for (const Step& step : plan.steps) {
-    if (!taken(step) || std::holds_alternative<schedule::MemsetStep>(step.work)) continue;
-    for (const std::vector<ValueId>* ids : {&step.reads, &step.writes})
-      for (const ValueId id : *ids) used[locations.root(id)] = true;
+/// Whether steps that are taken use the memory of a value; a memset alone is no use.
+class UsedMemory {
+ public:
+  UsedMemory(const schedule::Plan& plan, const TakenVersions& taken, const ValueLocations& locations)
+      : plan_(plan), taken_(taken), locations_(locations) {}
+
+  bool operator()(ValueId id) {
+    if (used_.empty()) find();
+    return used_[locations_.root(id)];
   }
-  return used;
-}
+
+ private:
+  void find() {
+    used_.resize(plan_.values.size());
+    for (const Step& step : plan_.steps) {
+      if (!taken_(step) || std::holds_alternative<schedule::MemsetStep>(step.work)) continue;
+      for (const std::vector<ValueId>* ids : {&step.reads, &step.writes})
+        for (const ValueId id : *ids) used_[locations_.root(id)] = 1;
+    }
+  }
+
+  const schedule::Plan& plan_;
+  const TakenVersions& taken_;
+  const ValueLocations& locations_;
+  std::vector<char> used_;  // for each root; empty: nobody has asked
+};
 
 /// No fewer than the steps that are taken have.
 std::size_t most_arguments(const schedule::Plan& plan, const TakenVersions& taken) {
@@ -186,8 +202,8 @@ void put_costs(const schedule::Plan& plan, const AlikeSteps& alike, const Bindin
 }
 
 /// Turns a plan's steps into ready ones. `texts`: step_text of each; null: they are made. `facts`: those of
-/// the plan; null: they are not known. `shapes` keep what the next dims may use again; null: they keep nothing
-/// of this plan.
+/// the plan; null: they are not known. `shapes` keep what the next dims may use again; null: they keep
+/// nothing of this plan.
 void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* texts, const PlanFacts* facts,
                   const TakenVersions& taken, const Binding& binding, const FixedLayout* layout,
                   PreparedShapes* shapes, Prepared::Impl& made) {
@@ -202,25 +218,30 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
   made.packed_bytes = prepare_other_setups(own + 1, own_end, binding, made).first;
   std::vector<Scratch> scratch;
   std::vector<std::size_t> scratch_arguments;
-  made.steps.reserve(plan.steps.size());
-  made.arguments.reserve(made.arguments.size() + most_arguments(plan, taken));
-  const std::vector<bool> used = used_memory(plan, taken, locations);
+  std::unique_ptr<RunStructure> structure(
+      static_cast<RunStructure*>(shapes ? shapes->take(plan).release() : nullptr));
+  made.steps.reserve(structure ? structure->tasks().size() : plan.steps.size());
+  made.arguments.reserve(made.arguments.size() +
+                         (structure ? structure->arguments() : most_arguments(plan, taken)));
+  UsedMemory used(plan, taken, locations);
   AlikeSteps alike(plan, facts);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (!taken(step)) continue;
-    if (const auto* zero = std::get_if<schedule::MemsetStep>(&step.work);
-        zero && !used[locations.root(zero->to)])
+    if (const auto* zero = std::get_if<schedule::MemsetStep>(&step.work); zero && !used(zero->to))
       continue;  // the counters of versions that are not taken
-    const StepOrigin& origin = program.origins[step.origin];
-    ReadyStep ready;
+    const auto task = static_cast<TaskId>(made.steps.size());
     const std::optional<TaskId> first = alike(i);
-    if (!preparer.prepare_for_run(step, first ? &made.steps[*first] : nullptr, ready)) continue;
+    ReadyStep& ready = made.steps.emplace_back();
+    if (!preparer.prepare_for_run(step, first ? &made.steps[*first] : nullptr, ready)) {
+      made.steps.pop_back();
+      continue;
+    }
+    const StepOrigin& origin = program.origins[step.origin];
     ready.label = preparer.label(i, ready.kind);
     ready.group = origin.group;
     ready.number = static_cast<std::uint32_t>(i);
     ready.lines = origin.lines;
-    const auto task = static_cast<TaskId>(made.steps.size());
     alike.add(i, task);
     if (ready.kind == ReadyStep::Kind::gemm) {
       const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
@@ -232,7 +253,6 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
       made.gemm_calls += ready.calls;
     }
     made.launches += ready.kind == ReadyStep::Kind::kernel;
-    made.steps.push_back(std::move(ready));
   }
   if (made.packed_bytes == own_end) {
     made.packed_bytes = locations.packed_bytes();  // with the operands that the device packs
@@ -241,13 +261,11 @@ void prepare_plan(const schedule::Plan& plan, const std::vector<std::string>* te
                  .code = ErrorCode::internal,
                  .message = "a device that packs operands has several builds"});
   }
-  std::unique_ptr<RunStructure> structure(
-      static_cast<RunStructure*>(shapes ? shapes->take(plan).release() : nullptr));
   if (!structure || !structure->fits(made.steps, scratch, locations))
     structure = std::make_unique<RunStructure>(plan, made.steps, scratch, locations);
   std::vector<schedule::Task>& tasks = structure->tasks();
   put_costs(plan, alike, binding, locations, made, tasks);
-  made.streams = streams_of(made, tasks, backend.target());
+  made.streams = streams_of(made, *structure, backend.target());
   MemoryPlan memory = structure->plan_workspace(made.streams, scratch, locations);
   if (layout && memory.total > layout->total) {
     memory.offsets = layout->offsets_for(plan, made.steps, scratch, locations);
@@ -307,8 +325,8 @@ const OfAllDims* all_dims_of(const Build& build, const Backend& backend, Prepare
 const PlanFacts* split_facts_of(const Build& build, PreparedShapes& shapes) {
   const schedule::Plan& split = *build.split;
   if (split.most_bytes.empty()) return nullptr;
-  const Reusable& kept = shapes.of_all_dims(
-      split, [&] { return std::make_unique<OfAllDims>(PlanFacts(split), std::nullopt); });
+  const Reusable& kept =
+      shapes.of_all_dims(split, [&] { return std::make_unique<OfAllDims>(PlanFacts(split), std::nullopt); });
   return &static_cast<const OfAllDims&>(kept).facts;
 }
 
@@ -323,8 +341,12 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
   made->shapes.reserve(slots.size());
   made->bytes.reserve(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto& fixed = executable->fixed_shapes[i];
-    made->shapes.push_back(fixed ? &*fixed : &made->own_shapes.emplace_back(binding.shape(slots[i].dims)));
+    if (const std::optional<FixedSlot>& fixed = executable->fixed_slots[i]) {
+      made->shapes.push_back(&fixed->shape);
+      made->bytes.push_back(fixed->bytes);
+      continue;
+    }
+    made->shapes.push_back(&made->own_shapes.emplace_back(binding.shape(slots[i].dims)));
     made->bytes.push_back(bytes_of(slots[i].dtype, *made->shapes.back()));
   }
   made->arguments_of = Lists<std::uint32_t>::grouped(slots.size() + 1, [](auto&&) {});  // of no steps
@@ -368,8 +390,8 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
     changed = schedule::with_fallbacks(plan, gives_way);
     schedule::verify(*changed);
   }
-  auto made = changed ? prepared(*changed, nullptr, nullptr, nullptr)
-                      : prepared(plan, &build.texts, facts, &shapes);
+  auto made =
+      changed ? prepared(*changed, nullptr, nullptr, nullptr) : prepared(plan, &build.texts, facts, &shapes);
   if (!any_of(changed ? *changed : plan, is_cooperative)) return made;
   made->split = prepared(*build.split, &build.split_texts, split_facts_of(build, shapes), &shapes);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);

@@ -31,6 +31,7 @@ RunStructure::RunStructure(const schedule::Plan& plan, std::span<const ReadyStep
   });
   for (const ReadyStep& step : steps) {
     numbers_.push_back(step.number);
+    arguments_ += step.arguments.count;
     tasks_.push_back({.after = dependencies.add(plan.steps[step.number])});
   }
   for (const Scratch& each : scratch) with_scratch_.push_back(each.task);
@@ -63,9 +64,13 @@ bool RunStructure::fits(std::span<const ReadyStep> steps, std::span<const Scratc
                      [&](const Met& each) { return locations.meet(each.a, each.b) == each.meet; });
 }
 
+bool RunStructure::ran_on(const schedule::StreamPlan& streams) const {
+  return memory_ && same_order(streams, streams_);
+}
+
 MemoryPlan RunStructure::plan_workspace(const schedule::StreamPlan& streams, std::span<const Scratch> scratch,
                                         const ValueLocations& locations) {
-  if (!memory_ || !same_order(streams, streams_)) {
+  if (!ran_on(streams)) {
     const LiveRanges live(streams);
     std::vector<LiveRange> ranges;
     ranges.reserve(users_.size());

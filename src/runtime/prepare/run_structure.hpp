@@ -39,6 +39,10 @@ class RunStructure final : public Reusable {
   /// Where each memory of the workspace lies, then each scratch, on these streams.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams, std::span<const Scratch> scratch,
                             const ValueLocations& locations);
+  /// How many arguments the steps have.
+  std::size_t arguments() const { return arguments_; }
+  /// Whether the last plan's steps were dispatched and waited like these.
+  bool ran_on(const schedule::StreamPlan& streams) const;
   /// What a run enqueues, on the streams of the last plan.
   const Commands& commands() const { return commands_; }
   /// Whether the last plan's memories may lie at other offsets.
@@ -54,6 +58,7 @@ class RunStructure final : public Reusable {
   };
 
   std::vector<std::uint32_t> numbers_;  // of the steps
+  std::size_t arguments_ = 0;
   std::vector<schedule::TaskId> with_scratch_;
   std::vector<Met> met_;
   std::vector<schedule::Task> tasks_;

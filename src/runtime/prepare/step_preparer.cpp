@@ -58,10 +58,16 @@ bool StepPreparer::prepare_for_run(const Step& step, const ReadyStep* alike, Rea
   return has_work;
 }
 
+ReadyArgument* StepPreparer::add_arguments(ReadyStep& ready, std::size_t count) {
+  const std::size_t first = out_.arguments.size();
+  ready.arguments = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)};
+  out_.arguments.resize(first + count);
+  return out_.arguments.data() + first;
+}
+
 void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations) {
-  ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
-                     static_cast<std::uint32_t>(locations.size())};
-  for (const ValueLocation& location : locations) out_.arguments.push_back({.location = location});
+  ReadyArgument* to = add_arguments(ready, locations.size());
+  for (const ValueLocation& location : locations) (to++)->location = location;
 }
 
 StepLabel StepPreparer::label(std::size_t index, ReadyStep::Kind kind) {
@@ -106,11 +112,9 @@ bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, R
 void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::KernelStep& work, ReadyStep& ready) {
   ready.function = alike.function;
   ready.grid = alike.grid;
-  ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()), alike.arguments.count};
-  for (const ValueId id : work.buffers) out_.arguments.push_back({false, locations_.location(id), 0});
-  const std::size_t extents = alike.arguments.first + work.buffers.size();
-  for (std::size_t i = 0; i < work.extents.size(); ++i)
-    out_.arguments.push_back(out_.arguments[extents + i]);
+  ReadyArgument* to = add_arguments(ready, alike.arguments.count);
+  for (const ValueId id : work.buffers) (to++)->location = locations_.location(id);
+  std::copy_n(out_.arguments.data() + alike.arguments.first + work.buffers.size(), work.extents.size(), to);
 }
 
 void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::GemmStep& work, ReadyStep& ready) {

@@ -61,6 +61,8 @@ class StepPreparer {
   /// Numbers and the product are those of the step that is alike.
   void prepare_as(const ReadyStep& alike, const schedule::KernelStep& work, ReadyStep& ready);
   void prepare_as(const ReadyStep& alike, const schedule::GemmStep& work, ReadyStep& ready);
+  /// Where to put what is added.
+  ReadyArgument* add_arguments(ReadyStep& ready, std::size_t count);
   void add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations);
   /// Elements between matrices of the batch: 0 where one matrix serves all.
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
@@ -84,7 +86,7 @@ class StepPreparer {
   ValueLocations& locations_;
   Prepared::Impl& out_;
   const std::vector<std::string>* texts_;
-  bool packs_ = false;  ///< steps of a run are prepared
+  bool packs_ = false;     ///< steps of a run are prepared
   bool b_counts_ = false;  ///< what a product is may depend on which b it reads
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
   std::map<std::pair<std::int32_t, std::int64_t>, int> readers_;  ///< of b, by where it lies

@@ -82,11 +82,12 @@ schedule::StepCost TaskCosts::cost_of(const Step& step, const ReadyStep& ready, 
 }
 
 schedule::Alternatives cooperative_of(const std::vector<Task>& tasks, const schedule::StreamPlan& streams) {
-  const schedule::HappensBefore before(streams);
   std::vector<TaskId> cooperative;
   for (TaskId task = 0; task < tasks.size(); ++task) {
     if (tasks[task].cooperative) cooperative.push_back(task);
   }
+  if (cooperative.empty()) return {};
+  const schedule::HappensBefore before(streams);
   const auto ordered = [&](TaskId a) {
     return std::all_of(cooperative.begin(), cooperative.end(),
                        [&](TaskId b) { return a == b || before(a, b) || before(b, a); });

@@ -104,12 +104,6 @@ bool ValueLocations::meet(ValueId a, ValueId b) const {
   return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
 }
 
-ValueLocation ValueLocations::location(ValueId id) const {
-  ValueLocation location = locations_[id];
-  if (location.slot == ValueLocation::workspace) location.offset = ~static_cast<std::int64_t>(id);
-  return location;
-}
-
 ValueLocation ValueLocations::add_packed(std::int64_t bytes) {
   const ValueLocation location{.slot = ValueLocation::packed, .offset = packed_bytes_, .bytes = bytes};
   packed_bytes_ = after(location);

@@ -43,7 +43,11 @@ class ValueLocations {
   bool meet(ValueId a, ValueId b) const;
   /// The location of the value. In the workspace the offset is the complement ~id of its number until
   /// `settle`.
-  ValueLocation location(ValueId id) const;
+  ValueLocation location(ValueId id) const {
+    ValueLocation location = locations_[id];
+    if (location.slot == ValueLocation::workspace) location.offset = ~static_cast<std::int64_t>(id);
+    return location;
+  }
 
   /// Which memory of the workspace the value lies in: that of the first temporary is 0; none for others.
   std::optional<std::size_t> memory_of(ValueId id) const {
@@ -60,7 +64,7 @@ class ValueLocations {
   void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
-  std::vector<ValueId> own_roots_;   // where there are no facts
+  std::vector<ValueId> own_roots_;  // where there are no facts
   std::span<const ValueId> roots_;  // for each value, its root
   // For each value, its location; in the workspace, without the root's offset.
   std::vector<ValueLocation> locations_;
