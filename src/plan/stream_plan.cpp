@@ -148,8 +148,7 @@ class Placer {
     plan.spans.resize(tasks_.size());
     for (const TaskId task : plan.order) {
       const bool is_open = choices_.stream.empty() || choices_.stream[task] == open_stream;
-      const StreamId stream = is_open ? best(plan, task) : choices_.stream[task];
-      const double at = start(plan, task, stream);
+      const auto [stream, at] = is_open ? best(plan, task) : on(plan, task, choices_.stream[task]);
       plan.spans[task] = {at, at + tasks_[task].seconds};
       free_[stream] = plan.spans[task].end;
       share_[stream] = tasks_[task].share;
@@ -160,6 +159,16 @@ class Placer {
   }
 
  private:
+  /// A stream, and when a task starts on it.
+  struct Place {
+    StreamId stream = 0;
+    double start = 0;
+  };
+
+  Place on(const StreamPlan& plan, TaskId task, StreamId stream) const {
+    return {stream, start(plan, task, stream)};
+  }
+
   double start(const StreamPlan& plan, TaskId task, StreamId stream) const {
     double at = free_[stream];
     before_.each(task, [&](TaskId b) {
@@ -179,22 +188,23 @@ class Placer {
   }
 
   /// The stream of what it waits for last is preferred: another has to be worth a wait.
-  StreamId best(const StreamPlan& plan, TaskId task) const {
+  Place best(const StreamPlan& plan, TaskId task) const {
     StreamId home = 0;
     double latest = -1;
     before_.each(task, [&](TaskId b) {
       if (plan.spans[b].end > latest) home = plan.stream[b];
       latest = std::max(latest, plan.spans[b].end);
     });
-    StreamId found = home;
-    double first = start(plan, task, home);
-    if (first <= latest) return home;                                   // no stream starts it before that
+    Place found = on(plan, task, home);
+    double first = found.start;
+    if (first <= latest) return found;  // no stream starts it before that
+
     const int used = std::min(plan.streams + 1, choices_.max_streams);  // unused ones are alike
     for (StreamId s = 0; s < used; ++s) {
       if (s == home) continue;
-      const double at = start(plan, task, s) + wait_seconds;
-      if (at < first) found = s;
-      first = std::min(first, at);
+      const Place other = on(plan, task, s);
+      if (other.start + wait_seconds < first) found = other;
+      first = std::min(first, other.start + wait_seconds);
     }
     return found;
   }

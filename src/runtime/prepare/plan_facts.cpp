@@ -138,7 +138,20 @@ void find_first(const Things& things, Keys& keys, std::vector<std::uint32_t>& re
 
 }  // namespace
 
-PlanFacts::PlanFacts(const Plan& plan) : roots(schedule::roots(plan)) {
+std::vector<Place> places_of(const Plan& plan) {
+  using Kind = PlanValue::Kind;
+  const auto place_of = [](const PlanValue& value) {
+    if (value.inside) return Place::inside;
+    if (value.kind == Kind::temporary) return value.donor ? Place::donor : Place::memory;
+    return value.kind == Kind::packed ? Place::packed : Place::slot;
+  };
+  std::vector<Place> places;
+  places.reserve(plan.values.size());
+  for (const PlanValue& value : plan.values) places.push_back(place_of(value));
+  return places;
+}
+
+PlanFacts::PlanFacts(const Plan& plan) : roots(schedule::roots(plan)), places(places_of(plan)) {
   Keys keys(*this);
   find_first(plan.values, keys, values);
   find_first(plan.tables, keys, tables);

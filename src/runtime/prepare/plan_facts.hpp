@@ -15,10 +15,21 @@
 
 namespace fuse::runtime {
 
+/// What says where a value lies.
+enum class Place : std::uint8_t {
+  slot,    ///< it has the buffer of the slot with its number
+  packed,  ///< the packed memory
+  memory,  ///< memory of its own in the workspace
+  donor,   ///< the memory of another value
+  inside,  ///< a part of another value's memory
+};
+std::vector<Place> places_of(const schedule::Plan&);
+
 struct PlanFacts {
   explicit PlanFacts(const schedule::Plan&);
 
   std::vector<schedule::ValueId> roots;   ///< schedule::roots
+  std::vector<Place> places;              ///< places_of
   std::vector<schedule::ValueId> values;  ///< for each value, the first that has as many bytes
   std::vector<std::uint32_t> tables;      ///< for each table, the first that is equal
   std::vector<std::uint32_t> steps;       ///< for each step of a run, the first that does the same

@@ -41,41 +41,50 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& binding,
                                std::span<const std::int64_t> slots, std::int64_t packed,
                                const PlanFacts* facts)
-    : binding_(binding), roots_(facts ? facts->roots : own_roots_), packed_bytes_(packed) {
-  if (!facts) roots_ = own_roots_ = schedule::roots(plan);
+    : binding_(binding), packed_bytes_(packed) {
+  std::vector<Place> own_places;
+  std::span<const Place> places;
+  if (facts) {
+    roots_ = facts->roots;
+    places = facts->places;
+  } else {
+    roots_ = own_roots_ = schedule::roots(plan);
+    places = own_places = places_of(plan);
+  }
   locations_.reserve(plan.values.size());
   memory_bytes_.reserve(plan.values.size());
-  std::vector<std::int64_t> shape;
-  for (const PlanValue& value : plan.values) {
-    ValueLocation location;
-    const std::size_t id = locations_.size();
-    if (const std::size_t first = facts ? facts->values[id] : id; first != id) {
-      location.bytes = locations_[first].bytes;
-    } else {
-      shape.clear();
-      for (const Dim& dim : value.dims) shape.push_back(binding.value(dim));
-      location.bytes = bytes_of(value.dtype, shape);
-    }
-    if (id < slots.size() && location.bytes != slots[id]) {
-      fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, location.bytes,
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const ValueId first = facts ? facts->values[id] : id;
+    const std::int64_t bytes = first == id ? bytes_for(plan.values[id]) : locations_[first].bytes;
+    if (id < slots.size() && bytes != slots[id]) {
+      fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", plan.values[id].name, bytes,
                        slots[id]));
     }
-    if (value.inside) {
-      locate_inside(value, location);
-      memory_bytes_.push_back(0);  // it has none of its own
-    } else if (value.donor && value.kind == PlanValue::Kind::temporary) {
-      location.slot = locations_[*value.donor].slot;
-      memory_bytes_.push_back(0);
-    } else if (value.kind == PlanValue::Kind::temporary) {
-      memory_bytes_.push_back(location.bytes);
-    } else if (value.kind == PlanValue::Kind::packed) {
-      location = add_packed(location.bytes);
-    } else {
-      location.slot = static_cast<std::int32_t>(locations_.size());
+    ValueLocation& location = locations_.emplace_back(ValueLocation{.bytes = bytes});
+    switch (places[id]) {
+      case Place::slot:
+        location.slot = static_cast<std::int32_t>(id);
+        continue;
+      case Place::packed:
+        location = add_packed(bytes);
+        continue;
+      case Place::memory:
+        memory_bytes_.push_back(bytes);
+        continue;
+      case Place::donor:
+        location.slot = locations_[*plan.values[id].donor].slot;
+        break;
+      case Place::inside:
+        locate_inside(plan.values[id], location);
+        break;
     }
-    locations_.push_back(location);
+    memory_bytes_.push_back(0);  // it has none of its own
   }
   first_temporary_ = locations_.size() - memory_bytes_.size();
+}
+
+std::int64_t ValueLocations::bytes_for(const PlanValue& value) const {
+  return bytes_of(value.dtype, binding_.shape(value.dims));
 }
 
 /// The location of a value in the memory of another, which prepare is the first to know in numbers.
@@ -108,12 +117,6 @@ ValueLocation ValueLocations::add_packed(std::int64_t bytes) {
   const ValueLocation location{.slot = ValueLocation::packed, .offset = packed_bytes_, .bytes = bytes};
   packed_bytes_ = after(location);
   return location;
-}
-
-void ValueLocations::settle(ValueLocation& location, const MemoryPlan& memory) const {
-  if (location.slot != ValueLocation::workspace || location.offset >= 0) return;
-  const auto id = static_cast<std::size_t>(~location.offset);
-  location.offset = memory.offsets[roots_[id] - first_temporary_] + locations_[id].offset;
 }
 
 }  // namespace fuse::runtime

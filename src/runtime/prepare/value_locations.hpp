@@ -58,9 +58,14 @@ class ValueLocations {
   const std::vector<std::int64_t>& memory_bytes() const { return memory_bytes_; }
   /// More packed memory, behind what there is.
   ValueLocation add_packed(std::int64_t bytes);
-  void settle(ValueLocation& location, const MemoryPlan& memory) const;
+  void settle(ValueLocation& location, const MemoryPlan& memory) const {
+    if (location.slot != ValueLocation::workspace || location.offset >= 0) return;
+    const auto id = static_cast<std::size_t>(~location.offset);
+    location.offset = memory.offsets[roots_[id] - first_temporary_] + locations_[id].offset;
+  }
 
  private:
+  std::int64_t bytes_for(const schedule::PlanValue& value) const;
   void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
