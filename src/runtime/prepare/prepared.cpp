@@ -50,10 +50,9 @@ void index_arguments(Prepared::Impl& made) {
   made.arguments_of = Lists<std::uint32_t>::grouped(slots + 1, [&](auto&& add) {
     for (const ReadyStep& step : made.steps) {
       for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
-        const ReadyArgument& argument = made.arguments[i];
-        if (argument.is_extent || argument.location.slot == ValueLocation::workspace) continue;
-        const bool packed = argument.location.slot == ValueLocation::packed;
-        add(packed ? slots : static_cast<std::size_t>(argument.location.slot), i);
+        const std::int32_t slot = made.arguments[i].location.slot;
+        if (slot == ValueLocation::workspace) continue;  // as that of an extent
+        add(slot == ValueLocation::packed ? slots : static_cast<std::size_t>(slot), i);
       }
     }
   });

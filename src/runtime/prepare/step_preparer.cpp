@@ -119,13 +119,15 @@ void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::KernelStep
 
 void StepPreparer::prepare_as(const ReadyStep& alike, const schedule::GemmStep& work, ReadyStep& ready) {
   ready.kind = alike.kind;
-  const ValueLocation c = locations_.location(work.c);
-  if (ready.kind == ReadyStep::Kind::memset) return add_arguments(ready, {c});
+  if (ready.kind == ReadyStep::Kind::memset) return add_arguments(ready, {locations_.location(work.c)});
   ready.calls = alike.calls;
   ready.gemm = alike.gemm;
-  const ValueLocation scratch = out_.arguments[alike.arguments.first + gemm_argument::scratch].location;
-  const ValueLocation extra = work.extra ? locations_.location(*work.extra) : ValueLocation{};
-  add_arguments(ready, {locations_.location(work.a), locations_.location(work.b), c, scratch, extra});
+  ReadyArgument* const to = add_arguments(ready, gemm_argument::count);
+  to[gemm_argument::a].location = locations_.location(work.a);
+  to[gemm_argument::b].location = locations_.location(work.b);
+  to[gemm_argument::c].location = locations_.location(work.c);
+  to[gemm_argument::scratch] = out_.arguments[alike.arguments.first + gemm_argument::scratch];
+  if (work.extra) to[gemm_argument::extra].location = locations_.location(*work.extra);
 }
 
 std::int64_t StepPreparer::stride(const Step& step, ValueId id, DType dtype, std::int64_t batch,

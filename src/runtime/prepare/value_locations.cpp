@@ -53,9 +53,15 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
   }
   locations_.reserve(plan.values.size());
   memory_bytes_.reserve(plan.values.size());
+  std::vector<std::int64_t> shape;
+  const auto computed = [&](const PlanValue& value) {
+    shape.clear();
+    for (const Dim& dim : value.dims) shape.push_back(binding.value(dim));
+    return bytes_of(value.dtype, shape);
+  };
   for (ValueId id = 0; id < plan.values.size(); ++id) {
     const ValueId first = facts ? facts->values[id] : id;
-    const std::int64_t bytes = first == id ? bytes_for(plan.values[id]) : locations_[first].bytes;
+    const std::int64_t bytes = first == id ? computed(plan.values[id]) : locations_[first].bytes;
     if (id < slots.size() && bytes != slots[id]) {
       fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", plan.values[id].name, bytes,
                        slots[id]));
@@ -81,10 +87,6 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
     memory_bytes_.push_back(0);  // it has none of its own
   }
   first_temporary_ = locations_.size() - memory_bytes_.size();
-}
-
-std::int64_t ValueLocations::bytes_for(const PlanValue& value) const {
-  return bytes_of(value.dtype, binding_.shape(value.dims));
 }
 
 /// The location of a value in the memory of another, which prepare is the first to know in numbers.

@@ -65,7 +65,6 @@ class ValueLocations {
   }
 
  private:
-  std::int64_t bytes_for(const schedule::PlanValue& value) const;
   void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
