@@ -272,6 +272,7 @@ void CudaGemm::prepare() {
     return;
   }
   std::vector<std::vector<Choice>> lists;
+  lists.reserve(2);
   const Owned<cublasLtMatmulPreference_t> preferred = preference();
   if (most > least) lists.push_back(proposed(preferred.get(), most));
   lists.push_back(proposed(preferred.get(), least));
@@ -283,6 +284,7 @@ void CudaGemm::prepare() {
                  .hint = "use another dtype, or smaller extents"});
   }
   check_gemm_algorithm(d, lists.front().size());
+  choices_.reserve(lists.size());
   for (const std::vector<Choice>& list : lists) {
     if (d.algorithm < list.size()) choices_.push_back(list[d.algorithm]);
   }

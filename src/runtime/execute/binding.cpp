@@ -25,10 +25,10 @@ void check_range(const ir::Symbol& symbol, std::int64_t value) {
 }
 
 void check_known(const Signature& signature, const DimValues& values) {
-  std::vector<std::string> known;
-  for (const ir::Symbol& symbol : signature.symbols) known.push_back(symbol.name);
   for (const auto& [name, value] : values) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::ranges::find(signature.symbols, name, &ir::Symbol::name) != signature.symbols.end()) continue;
+    std::vector<std::string> known;
+    for (const ir::Symbol& symbol : signature.symbols) known.push_back(symbol.name);
     throw Error(
         {.code = ErrorCode::unknown_name,
          .message = fmt::format("graph '{}' has no dim {}", signature.name, in_quotes(name)),
@@ -49,10 +49,11 @@ class OpCheck {
  public:
   OpCheck(const Signature::Op& op, const Binding& binding) : op_(op), binding_(binding) {}
 
-  void run() const {
-    std::vector<std::int64_t> shape;
+  /// `shape` is memory for it, so that not each op asks for some.
+  void run(std::vector<std::int64_t>& shape) const {
+    shape.clear();
     try {
-      shape = binding_.shape(op_.dims);
+      for (const Dim& dim : op_.dims) shape.push_back(binding_.value(dim));
       for (const Dim& dim : op_.other_dims) binding_.value(dim);
     } catch (const Error& error) {
       fail(op_.dims, error.info().message, false);
@@ -170,10 +171,14 @@ std::string Binding::at(const std::vector<Dim>& dims) const {
 }
 
 void check_extents(const Signature& signature, const Binding& binding) {
-  for (const Signature::Op& op : signature.ops) OpCheck(op, binding).run();
+  std::vector<std::int64_t> shape;
+  for (const Signature::Op& op : signature.ops) OpCheck(op, binding).run(shape);
 }
 
-void check_extents(const Signature::Op& op, const Binding& binding) { OpCheck(op, binding).run(); }
+void check_extents(const Signature::Op& op, const Binding& binding) {
+  std::vector<std::int64_t> shape;
+  OpCheck(op, binding).run(shape);
+}
 
 void check_guards(const std::vector<ir::Guard>& guards, const Binding& binding) {
   for (const ir::Guard& guard : guards) {

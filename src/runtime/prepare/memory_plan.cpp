@@ -80,7 +80,8 @@ class MemoryPlanner::Placement {
     taken_.clear();
     for (const Index other : meeting_[i])
       if (placed_[other]) taken_.push_back({offsets_[other], offsets_[other] + sizes_[other]});
-    std::sort(taken_.begin(), taken_.end(), [](Gap a, Gap b) { return a.begin < b.begin; });
+    const auto lower = [](Gap a, Gap b) { return a.begin < b.begin; };
+    if (taken_.size() > 1) std::sort(taken_.begin(), taken_.end(), lower);
     gaps_.clear();
     std::int64_t at = 0;
     for (const Gap& taken : taken_) {
