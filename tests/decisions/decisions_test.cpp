@@ -173,6 +173,7 @@ TEST_CASE("decisions bring the options that they were made with", "[schedule]") 
   CompileOptions options;
   change_experiments(options).stitch = Stitch::mapping;
   options.max_inputs = 7;
+  options.versions = 1;
   PipelineOptions how = pipeline_options(options);
   how.record = true;
   const Compiled first = run_pipeline(ir_of(g), h200_target(), how);

@@ -2,8 +2,8 @@
 // steps may do the same with other values, as those of the layers of a network: what prepare finds for the
 // first of them serves all.
 //
-// Before:  t0 f32[B, 64]   t1 f32[B, 64]   t2 f32[64]   step 0: kernel 0 of t0, t2   step 1: kernel 0 of t1,
-// t2 After:   values 0 0 2    steps 0 0
+// Before:  t0 f32[B, 64]   t1 f32[B, 64]   t2 f32[64]   0: kernel 0 of t0, t2   1: kernel 0 of t1, t2
+// After:   values 0 0 2    steps 0 0
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
