@@ -9,6 +9,7 @@
 #include "base/access.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "decisions/decisions_support.hpp"
+#include "runtime/device/backend.hpp"
 #include "support/catch.hpp"
 #include "support/error_info.hpp"
 
@@ -157,7 +158,7 @@ TEST_CASE("a table that is wrong is refused, with its line", "[decisions][versio
   is(with_body("M, N; N <= 8 ? v0 : v1; v1; v0"), "version 1 stands where version 0 has to");
   is(with_body("M, N; N <= 8 ? v0 : x; v0; v1"), "'x' is no number");
   is(with_body("M, N; N <= 8 ? v0 : v99; v0; v1"), "at most 16");
-  is(with_body("M, N; N <= 8 ? v0 : v1; v0 K = 3; v1"), "there is no symbol K");
+  is(with_body("M, N; N <= 8 ? v0 : v1; v0 K = 3; v1"), "there is no symbol 'K'");
   is(with_body("M, N; N <= 8 ? v0 : v1; v0 M; v1"), "'M' is no hint");
   CHECK(with_body("M, N; N <= 8 ? v0 : v1; v0 for all; v1 for all M = 3") == "no error");
   is(with_body("M, N; K <= 8 ? v0 : v1; v0; v1"), "the test 'K <= 8'", "invalid-argument");

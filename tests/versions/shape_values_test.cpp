@@ -133,8 +133,27 @@ TEST_CASE("an extent that is data is compared with what prepare was given", "[ve
           g.output("N_holds", g.input("x", f32, {}));
           g.data_dim("N", g.input("n", i64, {}));
         }) == ErrorCode::duplicate_name);
+  Graph twice("twice");  // what is refused leaves nothing behind
+  const Tensor n = twice.input("n", i32, {});
+  twice.output("N_holds", n);
+  CHECK(error_info([&] { twice.data_dim("N", n); }).message.find("which data_dim makes") !=
+        std::string::npos);
+  CHECK_NOTHROW(twice.dim("N"));
   CHECK(code([](Graph& g) { Graph("other").data_dim("N", g.input("n", i64, {})); }) ==
         ErrorCode::wrong_graph);
+}
+
+TEST_CASE("an i32 is compared with an extent beyond its range", "[versions][shape_values]") {
+  Graph g("wide");
+  const Tensor n = g.input("n", i32, {});
+  const Dim rows = g.data_dim("N", n, {.min = 0, .max = std::int64_t{1} << 33});
+  g.output("y", g.dim_size(rows));
+  Session session(compile(g, Device::reference()), {{"N", (std::int64_t{1} << 32) + 7}});
+  session.set("n", std::vector<std::int32_t>{7});
+  session.run();
+  CHECK(session.get<std::byte>("N_holds") == std::vector<std::byte>{std::byte{0}});
+  for (const ir::Node& node : ir_of(g).nodes)
+    if (node.op == ir::Op::convert) CHECK(ir_of(g).location(node).file.ends_with("shape_values_test.cpp"));
 }
 
 TEST_CASE("kernels compare an extent that is data", "[versions][shape_values][emulated]") {

@@ -182,7 +182,11 @@ TEST_CASE("an algorithm that decisions name stays", "[versions][gemm][decisions]
 }
 
 TEST_CASE("a device that multiplies in one way has nothing to time", "[versions][gemm]") {
-  CHECK(time_gemms(compile(two_products(), Device::reference())).timings.empty());
+  const Executable reference = compile(two_products(), Device::reference());
+  CHECK(time_gemms(reference).timings.empty());
+  const GemmTimingOptions unknown{.dims = {{{"Q", 4}}}};
+  CHECK(error_info([&] { static_cast<void>(time_gemms(reference, unknown)); }).code ==
+        ErrorCode::unknown_name);
 }
 
 }  // namespace

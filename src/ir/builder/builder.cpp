@@ -387,9 +387,13 @@ Dim Graph::data_dim(std::string name, const Tensor& value, DimRange range, At at
   if (value.rank() != 0)
     refuse(ErrorCode::shape_mismatch, fmt::format("the extent '{}' is {}", name, value.type_string()),
            "give one element, as reshape(slice(lengths, 0, i, i + 1), {}) does");
+  const std::string holds = name + "_holds";
+  if (builder.output_names.contains(holds))
+    refuse(ErrorCode::duplicate_name, fmt::format("there is an output '{}', which data_dim makes", holds),
+           "give the dim or the output another name");
   const Dim symbol = dim(name, range, at);
   const Tensor wide = value.dtype() == i64 ? value : convert(Arg(value, at), i64);
-  output(name + "_holds", Arg(wide, at) == Arg(dim_size(symbol, at), at), at);
+  output(holds, Arg(wide, at) == Arg(dim_size(symbol, at), at), at);
   return symbol;
 }
 

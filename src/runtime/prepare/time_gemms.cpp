@@ -230,7 +230,8 @@ void check(const GemmTimingOptions& options) {
     refuse(fmt::format("runs is {}, and has to be 1 to 1000", options.runs));
   if (!(options.least_gain >= 0 && options.least_gain < 1))
     refuse(fmt::format("least_gain is {}, and has to be at least 0 and less than 1", options.least_gain));
-  if (options.most_bytes < 0) refuse(fmt::format("most_bytes is {}", options.most_bytes));
+  if (options.most_bytes < 0)
+    refuse(fmt::format("most_bytes is {}, and has to be at least 0", options.most_bytes));
 }
 
 }  // namespace
@@ -243,9 +244,9 @@ TimedGemms time_gemms(const Executable& executable, const GemmTimingOptions& opt
   check(options);
   const Executable::Impl& impl = *impl_of(executable);
   Backend& backend = *backend_of(impl.device);
-  if (impl.device.kind() == DeviceKind::reference || backend.gemm_algorithms() == 1) return {executable, {}};
   const Signature& signature = impl.signature();
   const std::vector<DimValues> all = options.dims.empty() ? usual_dims(signature) : options.dims;
+  const bool has_choice = impl.device.kind() != DeviceKind::reference && backend.gemm_algorithms() > 1;
   std::vector<BuildTimer> timers;
   for (const Build& build : impl.builds) timers.emplace_back(impl, build, options);
   std::vector<GemmTiming> timings;
@@ -259,8 +260,10 @@ TimedGemms time_gemms(const Executable& executable, const GemmTimingOptions& opt
       if (options.dims.empty()) continue;  // one of ours that the graph does not allow
       throw;
     }
+    if (!has_choice) continue;
     timers[version_at(impl.builds.front().program->builds, *binding)].time(*binding, timings);
   }
+  if (!has_choice) return {executable, {}};
   std::vector<Build> builds;
   const std::string library = backend.gemm_library();
   for (const BuildTimer& timer : timers) builds.push_back(timer.result(library));

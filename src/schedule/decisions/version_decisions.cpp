@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/key_values.hpp"
+#include "base/quoting.hpp"
 #include "ir/dims/dim_parser.hpp"
 #include "ir/dims/lexer.hpp"
 #include "plan/decision_line.hpp"
@@ -26,6 +27,8 @@ constexpr const char* a_table =
     "to what each "
     "leads (a test, or v and a version), and the hints of each version";
 constexpr std::uint32_t most_recorded_versions = 16;
+
+std::string shown(std::string_view text) { return printable(text.substr(0, 40)); }
 
 std::string branch_text(const Branch& branch) {
   return fmt::format("{}{}", branch.ends ? "v" : "", branch.to);
@@ -73,12 +76,12 @@ class BodyReader {
     Number value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      fail(fmt::format("'{}' is no number", text.substr(0, 40)));
+      fail(fmt::format("'{}' is no number", shown(text)));
     return value;
   }
 
   std::uint32_t version(std::string_view text) const {
-    if (!text.starts_with('v')) fail(fmt::format("'{}' is no version", text.substr(0, 40)));
+    if (!text.starts_with('v')) fail(fmt::format("'{}' is no version", shown(text)));
     const auto found = number<std::uint32_t>(text.substr(1));
     if (found >= most_recorded_versions)
       fail(fmt::format("there is a version {}, and a kernel has at most {}", found, most_recorded_versions));
@@ -92,8 +95,7 @@ class BodyReader {
 
   void add_test(std::string_view relation, std::string_view branches, VersionsDecision& result) const {
     const std::vector<std::string_view> both = split(branches, ':');
-    if (both.size() != 2)
-      fail(fmt::format("the test '{}' does not lead to two places", relation.substr(0, 40)));
+    if (both.size() != 2) fail(fmt::format("the test '{}' does not lead to two places", shown(relation)));
     result.tests.push_back({std::string(relation), branch(both[0]), branch(both[1])});
   }
 
@@ -111,7 +113,7 @@ class BodyReader {
     if (hints.empty()) return;
     for (const std::string_view each : split(hints, ',')) {
       const std::size_t sign = each.find('=');
-      if (sign == each.npos) fail(fmt::format("'{}' is no hint", each.substr(0, 40)));
+      if (sign == each.npos) fail(fmt::format("'{}' is no hint", shown(each)));
       made.hints.emplace_back(without_blanks(each.substr(0, sign)),
                               number<std::int64_t>(without_blanks(each.substr(sign + 1))));
     }
@@ -131,7 +133,7 @@ class BodyReader {
     for (const VersionsDecision::Version& version : entry.each)
       for (const auto& [symbol, value] : version.hints)
         if (std::find(entry.symbols.begin(), entry.symbols.end(), symbol) == entry.symbols.end())
-          fail(fmt::format("there is no symbol {}", symbol));
+          fail(fmt::format("there is no symbol '{}'", shown(symbol)));
   }
 
   const int line_;
@@ -194,7 +196,7 @@ Versions versions_from(const VersionsDecision& entry, const ir::Graph& graph) {
       if (lexer.peek().kind != ir::Token::Kind::end) lexer.fail("something stands behind the test");
       result.table.tests.push_back({at_most(left, right), test.yes, test.no});
     } catch (const Error& error) {
-      refuse_entry(entry.line, fmt::format("the test '{}': {}", test.relation, error.info().message),
+      refuse_entry(entry.line, fmt::format("the test '{}': {}", shown(test.relation), error.info().message),
                    "a test is EXTENT <= EXTENT, of the symbols that the entry names");
     }
   }
