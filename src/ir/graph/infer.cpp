@@ -99,10 +99,10 @@ struct Checker {
     }
   }
 
-  /// A product that is 0: 6 B = 5 B holds for empty tensors alone, which nobody means.
+  /// A product that is 0: 6 B = 5 B holds for empty tensors alone, which nobody means, unless B is always 0.
   static bool needs_nothing(const Dim& difference) {
     const detail::DimPoly* poly = poly_of(difference);
-    return poly && poly->constant == 0 && poly->terms.size() == 1 &&
+    return poly && poly->constant == 0 && poly->terms.size() == 1 && difference.max() > 0 &&
            std::none_of(poly->terms[0].factors.begin(), poly->terms[0].factors.end(),
                         [](const auto& factor) { return factor->kind == detail::DimAtom::Kind::remainder; });
   }
