@@ -10,7 +10,6 @@
 namespace fuse {
 namespace {
 
-using analysis::Facts;
 using schedule::Plan;
 using schedule::PlanValue;
 using schedule::Step;
@@ -50,7 +49,7 @@ class Bounds {
   explicit Bounds(const ir::Graph& graph)
       : graph_(graph), constraints_(analysis::constraints_of(graph)), facts_(graph.symbols, constraints_) {}
 
-  std::int64_t most(const PlanValue& value, const Facts& facts) const {
+  std::int64_t most(const PlanValue& value, const analysis::Facts& facts) const {
     std::int64_t bytes = 0;
     const std::int64_t elements = facts.range(product(value.dims)).max;
     const bool fits =
@@ -58,9 +57,9 @@ class Bounds {
         !__builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(value.dtype)), &bytes);
     return fits ? std::max<std::int64_t>(bytes, 0) : Plan::no_bound;
   }
-  const Facts& all() const { return facts_; }
+  const analysis::Facts& all() const { return facts_; }
   /// What is known where a version is taken; null where none of the dims takes it.
-  const Facts* of(const Plan& plan, const Key& key) {
+  const analysis::Facts* of(const Plan& plan, const Key& key) {
     const auto [known, added] = by_version_.try_emplace(key);
     if (!added) return known->second ? &*known->second : nullptr;
     std::vector<analysis::Constraint> constraints = constraints_;
@@ -78,8 +77,8 @@ class Bounds {
  private:
   const ir::Graph& graph_;
   const std::vector<analysis::Constraint> constraints_;
-  const Facts facts_;
-  std::map<Key, std::optional<Facts>> by_version_;
+  const analysis::Facts facts_;
+  std::map<Key, std::optional<analysis::Facts>> by_version_;
 };
 
 }  // namespace
@@ -95,7 +94,7 @@ std::vector<std::int64_t> most_bytes_of(const Plan& plan, const ir::Graph& graph
       result.push_back(Plan::no_bound);  // it has no memory of the workspace
       continue;
     }
-    const Facts* const facts = only[id] ? bounds.of(plan, *only[id]) : &bounds.all();
+    const analysis::Facts* const facts = only[id] ? bounds.of(plan, *only[id]) : &bounds.all();
     result.push_back(facts ? bounds.most(value, *facts) : 0);
   }
   return result;
