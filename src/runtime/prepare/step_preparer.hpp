@@ -44,8 +44,6 @@ class StepPreparer {
   bool prepare_for_run(const schedule::Step& step, const ReadyStep* alike, ReadyStep& ready);
   /// The product of a step, without an algorithm.
   GemmDesc described(const schedule::Step& step, const schedule::GemmStep& work) const;
-  /// Whether b is the same in every run, and lies alike for all dims.
-  bool is_fixed(const schedule::GemmStep& work) const;
   /// What to call a step of the plan, and one of its setup.
   StepLabel label(std::size_t index, ReadyStep::Kind kind);
   StepLabel setup_label(std::size_t index, ReadyStep::Kind kind);
@@ -68,6 +66,8 @@ class StepPreparer {
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
                       std::int64_t columns, bool shareable) const;
   void scatter(const schedule::GemmStep& work, GemmDesc& desc) const;
+  /// Whether b is the same in every run, and lies alike for all dims.
+  bool is_fixed(const schedule::GemmStep& work) const;
   /// What was timed for these dims; null: nothing was, or the library's proposal was fastest.
   const std::string* recorded(const schedule::GemmStep& work) const;
   /// Where b lies in the device's own form; equal operands are packed once. No bytes: b stays as it is.
