@@ -153,7 +153,7 @@ Figures measure(const Executable& executable, const Prepared& prepared, Executio
 }
 
 /// What prepare takes for dims that it has not seen, or not for a while, and for dims that it keeps.
-void prepare_line(const Graph& graph, const Executable& executable) {
+void prepare_line(const Graph& graph, const Executable& executable, const Fake& fake) {
   const DimValues at_hints = hints(graph);
   if (at_hints.empty()) return;
   std::vector<DimValues> shapes;  // more than are kept
@@ -166,8 +166,10 @@ void prepare_line(const Graph& graph, const Executable& executable) {
     if (shapes.empty() || dims != shapes.back()) shapes.push_back(std::move(dims));
   }
   std::size_t next = 0;
+  fake.only_count(1);
   const double fresh = seconds_of([&] { executable.prepare(shapes[next++ % shapes.size()]); });
   const double known = seconds_of([&] { executable.prepare(at_hints); });
+  fake.only_count(0);
   fmt::print("{:<20} prepare: {:.2f} us for a new shape, {:.2f} us for one that is kept\n", graph.name(),
              fresh * 1e6, known * 1e6);
 }
@@ -185,7 +187,7 @@ void rows(const Graph& graph, const Fake& fake, const FakeBlas& blas) {
                target, f.seconds / steps * 1e9, f.calls, f.changed_calls, f.new_calls, f.allocations);
     std::fflush(stdout);
   }
-  prepare_line(graph, executable);
+  prepare_line(graph, executable, fake);
 }
 
 int run(int argc, char** argv) {
