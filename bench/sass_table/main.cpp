@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "base/access.hpp"
 #include "bench_arguments.hpp"
+#include "compile/builds/builds.hpp"
 #include "compile/toolchains/cuda/nvrtc.hpp"
 #include "counts_json.hpp"
 #include "os/parallel.hpp"
@@ -26,6 +29,7 @@ namespace {
 struct Options {
   std::string filter, gpu = "h200", json, nvdisasm, against, check, keep;
   bool watched = false;
+  DimValues at{};  ///< empty: the hints, and one build
 };
 
 void help() {
@@ -34,6 +38,9 @@ void help() {
       "while it copies that element. Nothing is measured, and no GPU is needed.\n\n"
       "  --filter TEXT    cases whose name contains the text; of several by comma all have to fit\n"
       "  --gpu NAME       h200, h100, a100 or all [h200]; the table is of the first\n"
+      "  --at B=64,T=128  at these dims: the build and the versions of kernels that they take [the hints, "
+      "one "
+      "build]\n"
       "  --json FILE      write the counts there too (bench/sass_table/schema.json)\n"
       "  --nvdisasm PATH  the disassembler; else FUSE_NVDISASM, build/tools/nvdisasm (./dev setup --bench), "
       "PATH\n"
@@ -47,18 +54,35 @@ void help() {
       "exit status: 0, 1 (a case could not be counted, or is worse), 2 (the command line), 77 (skipped)\n");
 }
 
+DimValues dims_of(const std::string& text) {
+  DimValues dims;
+  for (const std::string& part : parts_of(text)) {
+    const std::size_t equals = part.find('=');
+    const char* const end = part.data() + part.size();
+    std::int64_t value = 0;
+    if (equals == std::string::npos ||
+        std::from_chars(part.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()})
+      wrong("--at wants NAME=NUMBER, not '" + part + "'");
+    dims.emplace(part.substr(0, equals), value);
+  }
+  return dims;
+}
+
 Options parse(int argc, char** argv) {
   Options options;
+  std::string at;
   read_arguments(argc, argv,
                  {{"--watched", nullptr, &options.watched},
                   {"--filter", &options.filter},
                   {"--gpu", &options.gpu},
+                  {"--at", &at},
                   {"--json", &options.json},
                   {"--nvdisasm", &options.nvdisasm},
                   {"--against", &options.against},
                   {"--check", &options.check},
                   {"--keep", &options.keep}},
                  help);
+  options.at = dims_of(at);
   try {
     if (options.gpu != "all") gpu_of(options.gpu);
   } catch (const std::exception& error) {
@@ -106,15 +130,23 @@ class Progress {
   bool shown_ = false;
 };
 
+CaseCount count_at(Counter& counter, const TableCase& of, const DimValues& dims, const Gpu& gpu) {
+  const Graph graph = of.build();
+  if (dims.empty()) return counter.count(of.name, graph, gpu);
+  PipelineOptions options = pipeline_options({});
+  options.threads = 1;
+  return counter.count(of.name, run_builds(ir_of(graph), target_profile(gpu.profile), options), dims, gpu);
+}
+
 std::vector<CaseResult> count_all(Counter& counter, std::vector<TableCase> cases,
-                                  const std::vector<std::string>& names) {
+                                  const std::vector<std::string>& names, const DimValues& dims) {
   std::vector<CaseResult> results(cases.size());
   Progress progress(cases.size());
   parallel_for(0, cases.size(), [&](std::size_t i) {
     results[i].of = std::move(cases[i]);
     for (const std::string& name : names) {
       try {
-        results[i].on.emplace(name, counter.count(results[i].of.name, results[i].of.build(), gpu_of(name)));
+        results[i].on.emplace(name, count_at(counter, results[i].of, dims, gpu_of(name)));
       } catch (const std::exception& error) {
         results[i].failed.emplace(name, error.what());
       }
@@ -258,7 +290,7 @@ int run(const Options& options) {
                                           : same_tools(options, committed));
   counter.keep = options.keep;
   runtime::nvrtc_library().require();
-  const std::vector<CaseResult> results = count_all(counter, std::move(cases), names);
+  const std::vector<CaseResult> results = count_all(counter, std::move(cases), names, options.at);
 
   print_table(results, names.front());
   print_notes(results, names.front());

@@ -71,25 +71,39 @@ std::int64_t bytes_before_use(const std::vector<WeightedInstruction>& code) {
   return most;
 }
 
-/// An extent at the declared hints: versions of a kernel have others.
-std::int64_t hint_at(const Compiled& compiled, const Dim& dim) {
+/// The declared hints: versions of a kernel have others.
+DimValues hints_of(const Compiled& compiled) {
+  DimValues hints;
+  for (const ir::Symbol& symbol : compiled.graph.symbols)
+    hints.emplace(symbol.name, Dim::symbol(symbol.name, symbol.range).hint());
+  return hints;
+}
+
+std::int64_t extent_at(const Dim& dim, const DimValues& dims) {
   if (dim.is_constant()) return dim.constant();
-  return dim.evaluate([&](std::string_view name) {
-    const auto symbol = std::find_if(compiled.graph.symbols.begin(), compiled.graph.symbols.end(),
-                                     [&](const ir::Symbol& each) { return each.name == name; });
-    return Dim::symbol(symbol->name, symbol->range).hint();
-  });
+  return dim.evaluate([&](std::string_view name) { return dims.at(name); });
+}
+
+/// The plan that these dims take, of the versions of its segments.
+schedule::Plan plan_at(const schedule::Plan& plan, const DimValues& dims) {
+  std::vector<std::uint32_t> taken;
+  for (const schedule::VersionTable& table : plan.tables)
+    taken.push_back(version_for(table, [&](const Dim& dim) { return extent_at(dim, dims); }));
+  return with_versions(plan, taken);
 }
 
 class CaseCounter {
  public:
-  CaseCounter(const Compiled& compiled, const Gpu& gpu) : compiled_(compiled), gpu_(gpu) {}
+  CaseCounter(const Compiled& compiled, const DimValues& dims, const Gpu& gpu)
+      : compiled_(compiled), plan_(plan_at(compiled.plan, dims)), dims_(dims), gpu_(gpu) {}
 
-  std::int64_t at_hint(const Dim& dim) const { return hint_at(compiled_, dim); }
+  const schedule::Plan& plan() const { return plan_; }
+
+  std::int64_t at_dims(const Dim& dim) const { return extent_at(dim, dims_); }
 
   std::int64_t elements_of(const schedule::PlanValue& value) const {
     std::int64_t elements = 1;
-    for (const Dim& dim : value.dims) elements *= at_hint(dim);
+    for (const Dim& dim : value.dims) elements *= at_dims(dim);
     return elements;
   }
   std::int64_t bytes_of(const schedule::PlanValue& value) const {
@@ -99,10 +113,10 @@ class CaseCounter {
   /// Elements and bytes of the case: of the values that kernels touch.
   void measure(CaseCount& result) const {
     using Kind = schedule::PlanValue::Kind;
-    const auto& values = compiled_.plan.values;
+    const auto& values = plan_.values;
     std::vector<bool> read(values.size()), written(values.size()), by_gemm(values.size()),
         of_gemm(values.size());
-    for (const schedule::Step& step : compiled_.plan.steps) {
+    for (const schedule::Step& step : plan_.steps) {
       const bool gemm = std::holds_alternative<schedule::GemmStep>(step.work);
       for (const schedule::ValueId id : step.reads) (gemm ? by_gemm : read)[id] = true;
       for (const schedule::ValueId id : step.writes) (gemm ? of_gemm : written)[id] = true;
@@ -126,7 +140,7 @@ class CaseCounter {
     const std::string text = source.text();
     DimValues dims;
     for (std::size_t i = 0; i < kernel.extents.size(); ++i)
-      dims.emplace(kernel.extents[i].name(), at_hint(launch.extents.at(i)));
+      dims.emplace(kernel.extents[i].name(), at_dims(launch.extents.at(i)));
     const std::size_t start = source.starts.at(launch.kernel);
     const std::size_t end =
         launch.kernel + 1 < source.starts.size() ? source.starts[launch.kernel + 1] : source.body.size();
@@ -136,7 +150,7 @@ class CaseCounter {
             std::count(source.body.begin(), source.body.begin() + static_cast<std::ptrdiff_t>(start), '\n'));
     const Executions executions =
         executions_of(kernel, std::string_view(source.body).substr(start, end - start), first_line, dims,
-                      at_hint(launch.grid));
+                      at_dims(launch.grid));
     const auto functions = disassembly.kernels.find(kernel.name);
     if (functions == disassembly.kernels.end())
       throw std::runtime_error("nvdisasm printed no kernel " + kernel.name);
@@ -145,14 +159,14 @@ class CaseCounter {
 
     KernelCount result;
     result.name = kernel.name;
-    result.grid = at_hint(launch.grid);
+    result.grid = at_dims(launch.grid);
     result.threads = kernel.block_threads;
     result.registers = compiled.registers;
     result.shared_bytes = compiled.shared_bytes;
     result.spilled_bytes = compiled.spill_load_bytes + compiled.spill_store_bytes;
-    for (const schedule::ValueId id : step.reads) result.read_bytes += bytes_of(compiled_.plan.values[id]);
+    for (const schedule::ValueId id : step.reads) result.read_bytes += bytes_of(plan_.values[id]);
     result.moved_bytes = result.read_bytes;
-    for (const schedule::ValueId id : step.writes) result.moved_bytes += bytes_of(compiled_.plan.values[id]);
+    for (const schedule::ValueId id : step.writes) result.moved_bytes += bytes_of(plan_.values[id]);
     result.slow = weights.slow;
     result.waits = weights.waits;
     place(result);
@@ -230,8 +244,8 @@ class CaseCounter {
     for (const WeightedInstruction& one : weights.code) {
       if (one.buffer < 0 || one.weight == 0) continue;
       const auto id = static_cast<std::size_t>(one.buffer);
-      const schedule::PlanValue& value = compiled_.plan.values[launch.buffers.at(id)];
-      const std::int64_t row = value.dims.empty() ? 1 : at_hint(value.dims.back());
+      const schedule::PlanValue& value = plan_.values[launch.buffers.at(id)];
+      const std::int64_t row = value.dims.empty() ? 1 : at_dims(value.dims.back());
       const Access access{.buffer = buffers[id],
                           .stores = stores_global(one.instruction),
                           .bytes = access_bytes(one.instruction),
@@ -266,6 +280,8 @@ class CaseCounter {
   }
 
   const Compiled& compiled_;
+  const schedule::Plan plan_;
+  const DimValues& dims_;
   const Gpu& gpu_;
 };
 
@@ -295,22 +311,33 @@ CaseCount Counter::count(const std::string& name, const Graph& graph, const Gpu&
   check_arch(target.arch);
   PipelineOptions options = pipeline_options({});
   options.threads = 1;
-  Compiled compiled = run_pipeline(ir_of(graph), target, options);
-  // Of the versions of a segment, the hints take one.
-  std::vector<std::uint32_t> taken;
-  for (const schedule::VersionTable& table : compiled.plan.tables)
-    taken.push_back(version_for(table, [&](const Dim& dim) { return hint_at(compiled, dim); }));
-  compiled.plan = with_versions(compiled.plan, taken);
-  const CaseCounter counter(compiled, gpu);
+  const Compiled compiled = run_pipeline(ir_of(graph), target, options);
+  return count(name, compiled, hints_of(compiled), gpu);
+}
+
+CaseCount Counter::count(const std::string& name, const CompiledBuilds& builds, const DimValues& dims,
+                         const Gpu& gpu) {
+  const std::uint32_t taken =
+      version_for(builds.regions.table, [&](const Dim& dim) { return extent_at(dim, dims); });
+  return count(name, builds.each.at(taken), dims, gpu);
+}
+
+CaseCount Counter::count(const std::string& name, const Compiled& compiled, const DimValues& dims,
+                         const Gpu& gpu) {
+  const CaseCounter counter(compiled, dims, gpu);
+  const std::vector<schedule::Step>& steps = counter.plan().steps;
+  const bool launches = std::any_of(steps.begin(), steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::KernelStep>(step.work);
+  });
+  if (!launches) throw std::runtime_error(name + " has no kernel");
   CaseCount result;
   result.name = name;
   counter.measure(result);
   const auto elements = static_cast<double>(result.elements);
   result.budget = budget_of_byte(gpu) * static_cast<double>(result.floor_bytes) / elements;
-  if (compiled.kernels.empty()) throw std::runtime_error(name + " has no kernel");
-  const auto compilation = compilation_of(compiled.source, target.arch);
+  const auto compilation = compilation_of(compiled.source, target_profile(gpu.profile).arch);
   double seconds = 0;
-  for (const schedule::Step& step : compiled.plan.steps) {
+  for (const schedule::Step& step : steps) {
     const auto* launch = std::get_if<schedule::KernelStep>(&step.work);
     if (!launch) continue;
     KernelCount kernel = counter.count(step, *launch, compilation->disassembly,

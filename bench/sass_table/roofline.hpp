@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compile/builds/builds.hpp"
 #include "gpus.hpp"
 #include "plan/source.hpp"
 #include "sass_table/sass/disassembly.hpp"
@@ -65,9 +66,12 @@ class Counter {
  public:
   explicit Counter(Nvdisasm nvdisasm) : nvdisasm_(std::move(nvdisasm)) {}
 
-  /// At the hints of the graph's symbols. Throws std::runtime_error or fuse::Error that say why a count is
-  /// impossible.
-  CaseCount count(const std::string& name, const Graph& graph, const Gpu& gpu);
+  /// At the hints of the graph's symbols. All throw std::runtime_error or fuse::Error that say why a count
+  /// is impossible.
+  CaseCount count(const std::string& name, const Graph&, const Gpu&);
+  /// Of what was compiled for the GPU's profile: the build and the versions of kernels that the dims take.
+  CaseCount count(const std::string& name, const CompiledBuilds&, const DimValues&, const Gpu&);
+  CaseCount count(const std::string& name, const Compiled&, const DimValues&, const Gpu&);
   const Nvdisasm& nvdisasm() const { return nvdisasm_; }
   /// A folder for texts and disassemblies, for reading; empty: none.
   std::string keep;
