@@ -1,6 +1,6 @@
 // dynamic_shapes: one build for every shape beside a build for each shape, by the cost model (BladeDISC, 7;
 // docs/versions.md). For random shapes of each graph: launches, bytes that steps read and write, and
-// predicted seconds, as ratios; the versions that kernels have; and what `prepare` takes.
+// predicted seconds, as ratios; and the versions that kernels have. Or what kernels issue, counted in SASS.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <time.h>
@@ -21,7 +21,8 @@
 #include "compile/builds/builds.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "dynamic_shapes/dynamic_graphs.hpp"
-#include "ir/graph/rewrite_dims.hpp"
+#include "dynamic_shapes/instructions.hpp"
+#include "dynamic_shapes/shapes.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/versions/narrowed.hpp"
 #include "target/step_cost.hpp"
@@ -29,39 +30,28 @@
 namespace fuse::bench {
 namespace {
 
-constexpr double most_bytes = 8e9;       // of all values of a graph at a shape
-constexpr double most_peer_bytes = 1e8;  // the same, where a CPU runs it
+constexpr double most_peer_bytes = 1e8;  // of all values of a graph at a shape that a CPU runs
 
 void print_help() {
   fmt::print(
       "dynamic_shapes [--shapes N] [--seed S] [--profile NAME] [--versions N] [--builds N] [--only PART,..]\n"
-      "               [--beside] [--write-shapes FILE]\n"
+      "               [--instructions N [--each] [--keep DIR]] [--beside] [--write-shapes FILE]\n"
       "One executable for every shape, of at most N builds (4) with at most N versions of a kernel (8), "
-      "beside "
-      "a\n"
+      "beside a\n"
       "build for each of N random shapes (200), by the cost model.\n"
+      "--instructions: instead, what kernels issue for the first N shapes, counted in their SASS by NVRTC "
+      "and\n"
+      "nvdisasm (FUSE_NVDISASM, build/tools/nvdisasm, PATH); --each: a line for each shape too; --keep: "
+      "writes\n"
+      "texts and disassemblies there.\n"
       "--beside: instead, what padding to powers of two, and a compilation for each shape, take.\n"
       "--write-shapes: instead, writes shapes that a CPU runs, for bench/peers/dynamic_shapes.py.\n");
 }
-
-struct Settings {
-  int versions = 8, builds = 4, shapes = 200;
-  std::uint64_t seed = 34;
-};
 
 double seconds_of_cpu() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::int64_t value_of(const Dim& dim, const DimValues& dims) {
-  if (dim.is_constant()) return dim.constant();
-  return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
-}
-
-ir::Graph fixed(const ir::Graph& graph, const DimValues& dims) {
-  return ir::with_values(graph, [&](std::string_view name) { return dims.at(std::string(name)); });
 }
 
 /// What running a plan comes to.
@@ -151,47 +141,6 @@ Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& targ
   }
   return cost;
 }
-
-DimValues drawn(const ir::Graph& graph, std::mt19937_64& random, double most = most_bytes) {
-  for (;;) {
-    DimValues dims;
-    for (const ir::Symbol& symbol : graph.symbols) {
-      const double low = std::log(static_cast<double>(std::max<std::int64_t>(1, symbol.range.min)));
-      const double high = std::log(static_cast<double>(symbol.range.max));
-      const double part = static_cast<double>(random() >> 11) * 0x1p-53;
-      auto value = static_cast<std::int64_t>(std::exp(low + (high - low) * part));
-      if (random() % 2 == 0 && value >= 64) value = value / 64 * 64;  // half of them are round
-      dims[symbol.name] = std::clamp(value, symbol.range.min, symbol.range.max);
-    }
-    double bytes = 0;
-    for (const ir::Node& node : graph.nodes)
-      bytes += static_cast<double>(value_of(product(node.type.dims), dims)) *
-               static_cast<double>(size_of(node.type.dtype));
-    if (bytes <= most) return dims;
-  }
-}
-
-std::string text_of(const DimValues& dims) {
-  std::string text;
-  for (const auto& [name, value] : dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
-  return text;
-}
-
-/// Ratios of one build to a build for each shape.
-struct Ratios {
-  std::vector<double> all{};
-  double worst = 0;
-  DimValues worst_at{};
-  void add(double ratio, const DimValues& dims) {
-    all.push_back(ratio);
-    if (ratio > worst) worst = ratio, worst_at = dims;
-  }
-  double mean() const {
-    double sum = 0;
-    for (const double ratio : all) sum += std::log(ratio);
-    return std::exp(sum / static_cast<double>(all.size()));
-  }
-};
 
 double ratio_of(double a, double b) { return b == 0 ? 1 : a / b; }
 
@@ -303,14 +252,45 @@ void write_shapes(std::FILE* file, const DynamicGraph& each, const Settings& set
     fmt::print(file, "{}\t{}\n", each.name, text_of(drawn(ir_of(each.graph), random, most_peer_bytes)));
 }
 
+std::vector<DynamicGraph> chosen_graphs(const std::string& only) {
+  const std::vector<std::string> parts = parts_of(only);
+  std::vector<DynamicGraph> graphs;
+  for (DynamicGraph& each : dynamic_graphs()) {
+    const bool wanted =
+        parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+          return each.name.find(part) != std::string::npos;
+        });
+    if (wanted) graphs.push_back(std::move(each));
+  }
+  return graphs;
+}
+
+int run_instructions(const std::vector<DynamicGraph>& graphs, const Settings& settings,
+                     const std::string& profile) {
+#if FUSE_BENCH_HAS_SASS
+  fmt::print("profile {}, seed {}, the first {} shapes; ", profile, settings.seed, settings.shapes);
+  try {
+    print_instructions(graphs, settings, profile);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+#else
+  (void)graphs, (void)settings, (void)profile;
+  wrong("--instructions needs a build with the CUDA target, and none for a bundle");
+#endif
+}
+
 }  // namespace
 }  // namespace fuse::bench
 
 int main(int argc, char** argv) {
   using namespace fuse;         // NOLINT
   using namespace fuse::bench;  // NOLINT
-  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", builds = "4", only, shapes_file;
-  bool beside = false;
+  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", builds = "4", only, shapes_file,
+              instructions, keep;
+  bool beside = false, each_shape = false;
   read_arguments(argc, argv,
                  {{.name = "--shapes", .value = &shapes},
                   {.name = "--seed", .value = &seed},
@@ -318,10 +298,22 @@ int main(int argc, char** argv) {
                   {.name = "--versions", .value = &versions},
                   {.name = "--builds", .value = &builds},
                   {.name = "--only", .value = &only},
+                  {.name = "--instructions", .value = &instructions},
+                  {.name = "--each", .flag = &each_shape},
+                  {.name = "--keep", .value = &keep},
                   {.name = "--beside", .flag = &beside},
                   {.name = "--write-shapes", .value = &shapes_file}},
                  print_help);
-  const Settings settings{std::stoi(versions), std::stoi(builds), std::stoi(shapes), std::stoull(seed)};
+  const bool counts = !instructions.empty();
+  const Settings settings{.versions = std::stoi(versions),
+                          .builds = std::stoi(builds),
+                          .shapes = std::stoi(counts ? instructions : shapes),
+                          .seed = std::stoull(seed),
+                          .each_shape = each_shape,
+                          .keep = keep};
+  if (settings.shapes < 1) wrong("there has to be a shape");
+  const std::vector<DynamicGraph> graphs = chosen_graphs(only);
+  if (counts) return run_instructions(graphs, settings, profile);
   std::FILE* file = nullptr;
   if (!shapes_file.empty()) {
     file = std::fopen(shapes_file.c_str(), "w");
@@ -342,13 +334,7 @@ int main(int argc, char** argv) {
     fmt::print("{:28} {:20} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "builds x versions",
                "launches", "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
   }
-  for (const DynamicGraph& each : dynamic_graphs()) {
-    const std::vector<std::string> parts = parts_of(only);
-    const bool wanted =
-        parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-          return each.name.find(part) != std::string::npos;
-        });
-    if (!wanted) continue;
+  for (const DynamicGraph& each : graphs) {
     if (file) {
       write_shapes(file, each, settings);
     } else if (beside) {
