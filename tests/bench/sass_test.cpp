@@ -6,13 +6,18 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "support/catch.hpp"
 
 #if FUSE_COMPILER_HAS_CUDA && __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
 
+#include "base/access.hpp"
+#include "compile/builds/builds.hpp"
 #include "compile/toolchains/cuda/nvrtc.hpp"
 
 namespace {
@@ -23,7 +28,11 @@ namespace stdfs = std::filesystem;
 constexpr const char* committed_counts = FUSE_TEST_SOURCE_DIR "/bench/results/sass_counts.json";
 
 /// Built beside fuse_tests, but not by every preset.
-stdfs::path sass_table() { return stdfs::read_symlink("/proc/self/exe").parent_path() / "sass_table"; }
+stdfs::path beside_tests(const std::string& program) {
+  return stdfs::read_symlink("/proc/self/exe").parent_path() / program;
+}
+
+stdfs::path sass_table() { return beside_tests("sass_table"); }
 
 struct SassRan {
   int status = -1;
@@ -31,8 +40,9 @@ struct SassRan {
   bool says(const std::string& part) const { return output.find(part) != std::string::npos; }
 };
 
-SassRan run_sass_table(const std::string& arguments, const std::string& environment = "") {
-  const std::string command = environment + " '" + sass_table().string() + "' " + arguments + " 2>&1";
+SassRan run_with_sass(const stdfs::path& program, const std::string& arguments,
+                      const std::string& environment = "") {
+  const std::string command = environment + " '" + program.string() + "' " + arguments + " 2>&1";
   FILE* const pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe);
   SassRan ran;
@@ -42,6 +52,10 @@ SassRan run_sass_table(const std::string& arguments, const std::string& environm
   const int status = ::pclose(pipe);
   ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ran;
+}
+
+SassRan run_sass_table(const std::string& arguments, const std::string& environment = "") {
+  return run_with_sass(sass_table(), arguments, environment);
 }
 
 bool no_sass_table() {
@@ -63,6 +77,38 @@ struct SassFile {
   }
   ~SassFile() { stdfs::remove(path); }
 };
+
+/// The count of example.layernorm on h200; null where a tool is missing.
+SassJson count_of_layernorm(const std::string& arguments) {
+  const SassFile file;
+  const SassRan ran = run_sass_table("--filter example.layernorm --json " + file.path + " " + arguments);
+  if (ran.says("nvdisasm is missing") || !fuse::runtime::nvrtc_available()) {
+    WARN("skipped: " << ran.output);
+    return {};
+  }
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  return SassJson::parse(std::ifstream(file.path)).at("cases").at(0).at("gpus").at("h200");
+}
+
+/// The one kernel that the example launches with `rows` rows.
+std::string layernorm_kernel_for(std::int64_t rows) {
+  std::ifstream in(FUSE_TEST_SOURCE_DIR "/examples/graphs/layernorm.fuse");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const fuse::Graph graph = fuse::Graph::parse(text);
+  const fuse::CompiledBuilds builds =
+      fuse::run_builds(fuse::ir_of(graph), fuse::target_profile("h200"), fuse::pipeline_options({}));
+  const auto at_rows = [&](const fuse::Dim& dim) {
+    return dim.is_constant() ? dim.constant() : dim.evaluate([&](std::string_view) { return rows; });
+  };
+  const fuse::Compiled& build = builds.each.at(version_for(builds.regions.table, at_rows));
+  std::vector<std::uint32_t> taken;
+  for (const fuse::schedule::VersionTable& table : build.plan.tables)
+    taken.push_back(version_for(table, at_rows));
+  const fuse::schedule::Plan plan = with_versions(build.plan, taken);
+  REQUIRE(plan.steps.size() == 1);
+  return build.kernels.at(std::get<fuse::schedule::KernelStep>(plan.steps[0].work).kernel).name;
+}
 
 SassJson committed() { return SassJson::parse(std::ifstream(committed_counts)); }
 
@@ -192,5 +238,42 @@ TEST_CASE("sass_table refuses an empty filter and a file that it cannot write be
   std::ifstream text(kept.path);
   CHECK(std::string(std::istreambuf_iterator<char>(text), {}) == "as it was");
   CHECK(!stdfs::exists(kept.path + ".part"));
+}
+
+TEST_CASE("a count at dims is of the version that they take, and at the hints the count without dims",
+          "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  const SassJson at_hints = count_of_layernorm("");
+  if (at_hints.is_null()) return;
+  CHECK(count_of_layernorm("--at B=37") == at_hints);
+  std::set<std::string> names;
+  for (const std::int64_t rows : {37, 200, 100000}) {
+    const SassJson count = count_of_layernorm("--at B=" + std::to_string(rows));
+    REQUIRE(count.at("kernels").size() == 1);
+    const std::string name = count.at("kernels").at(0).at("name");
+    CHECK(name == layernorm_kernel_for(rows));
+    names.insert(name);
+  }
+  CHECK(names.size() == 3);
+  const SassRan other = run_sass_table("--filter example.layernorm --at T=4");
+  CHECK(other.status == 1);
+  CHECK(other.says("dim 'B' has no value"));
+  CHECK(run_sass_table("--at B").says("--at wants NAME=NUMBER, not 'B'"));
+}
+
+TEST_CASE("dynamic_shapes compares what kernels issue for the first shapes", "[bench][nvrtc]") {
+  const stdfs::path program = beside_tests("dynamic_shapes");
+  if (no_sass_table() || !stdfs::exists(program)) return;
+  const SassRan ran = run_with_sass(program, "--instructions 2 --each --only gelu");
+  if (ran.says("nvdisasm is missing") || !fuse::runtime::nvrtc_available()) {
+    WARN("skipped: " << ran.output);
+    return;
+  }
+  INFO(ran.output);
+  CHECK(ran.status == 0);
+  CHECK(ran.says("the first 2 shapes"));
+  CHECK(ran.says("gelu bf16, M and N                2   "));
+  CHECK(ran.says("  M=76 N=4 "));
+  CHECK(!ran.says("left out"));
 }
 #endif
