@@ -151,6 +151,39 @@ TEST_CASE("what is proven needs no guard", "[facts][guards]") {
   CHECK(texts(undivided) == Texts{"M = 4 * (M / 4) for reshape %1"});
 }
 
+TEST_CASE("forms of one extent are equal, whatever they are", "[facts][guards][device]") {
+  Graph g("windows");
+  const Dim t = g.dim("T", {.min = 0, .max = 1000}), f = g.dim("F", {.min = 1, .max = 9});
+  const Tensor x = g.input("x", f32, {t});
+  const Tensor windows = reshape(slice(x, 0, 0, t - t % 8), {t / 8, 8});
+  const Tensor others = slice(x, 0, 0, t - t % f) + slice(x, 0, 0, f * (t / f));
+  g.output("y", sum(windows, {1}));
+  g.output("z", others);
+  g.assume(equal(t - t % 8, t / 8 * 8));
+  for (const Device& device : every_device()) {
+    INFO(device.name());
+    Session session(compile(g, device), {{"T", 19}, {"F", 7}});
+    std::vector<float> values(19);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    session.set("x", std::as_bytes(std::span(values)));
+    session.run();
+    CHECK(session.get<float>("y") == std::vector<float>{28, 92});
+    CHECK(session.get<float>("z") == std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26});
+  }
+}
+
+TEST_CASE("extents that differ by what may be 0 are guarded, unless that is 0 for empty tensors alone",
+          "[facts][guards]") {
+  Graph g("more");
+  const Dim a = g.dim("A", {.min = 0, .max = 100}), more = g.dim("E", {.min = 0, .max = 1});
+  const Tensor x = g.input("x", f32, {a}), longer = g.input("longer", f32, {a + more});
+  g.output("y", x + longer);
+  CHECK(texts(g) == Texts{"A + E = A for broadcast_in_dim %2"});
+  const Tensor six = g.input("six", f32, {6 * a}), five = g.input("five", f32, {5 * a});
+  CHECK(facts_error_of([&] { (void)(six + five); }).find("extent 5 * A cannot become") != std::string::npos);
+  CHECK(facts_error_of([&] { (void)(five + six); }).find("cannot become") != std::string::npos);
+}
+
 TEST_CASE("a guard beyond 63 bits is a named error", "[facts][guards]") {
   Graph g("g");
   const Dim A = g.dim("A", {.min = 0, .max = INT64_MAX}), B = g.dim("B", {.min = 0, .max = INT64_MAX});

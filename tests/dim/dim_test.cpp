@@ -36,6 +36,22 @@ TEST_CASE("dim: divisions that come out") {
   CHECK((B % 12) % 4 == B % 4);
 }
 
+TEST_CASE("dim: divisors below 0 round down, too") {
+  CHECK(B / -8 == (0 - B) / 8);
+  CHECK(B % -8 == 0 - (0 - B) % 8);
+  CHECK(B / (0 - T) == (0 - B) / T);
+  CHECK((0 - B / -8).min() == 1);
+  CHECK((0 - B / -8).max() == (1 << 20) / 8);
+  CHECK((B % -8).min() == -7);
+  CHECK((B % -8).max() == 0);
+  const Dim either = T - 5;
+  CHECK((B / either).min() == -(1 << 20));
+  CHECK((B / either).max() == 1 << 20);
+  CHECK((B % either).min() == -3);
+  CHECK((B % either).max() == 4090);
+  CHECK_FALSE(B / T / either == B / (T * either));  // 1 / 2 / -1 is 0, and 1 / -2 is -1
+}
+
 TEST_CASE("dim: an index taken apart and put together is itself") {
   const Dim i = Dim::index("i", B * T * 64);
   const Dim x = i / (T * 64), y = (i / 64) % T, z = i % 64;
@@ -88,7 +104,8 @@ TEST_CASE("dim: a proof is never wrong and a form never changes the value") {
     // The same random expression as a Dim and as a plain function of the values.
     const std::int64_t s = 1 + pick(5), u = pick(5), iv = pick(static_cast<int>(s) * 3),
                        jv = pick(static_cast<int>(s));
-    std::vector<std::pair<Dim, std::int64_t>> values = {{S, s}, {U, u}, {i, iv}, {j, jv}, {2, 2}, {3, 3}};
+    std::vector<std::pair<Dim, std::int64_t>> values = {{S, s}, {U, u}, {i, iv}, {j, jv},
+                                                        {2, 2}, {3, 3}, {-3, -3}};
     for (int step = 0; step < 5; ++step) {
       const auto [a, x] = values[static_cast<std::size_t>(pick(static_cast<int>(values.size())))];
       const auto [b, y] = values[static_cast<std::size_t>(pick(static_cast<int>(values.size())))];
@@ -103,11 +120,12 @@ TEST_CASE("dim: a proof is never wrong and a form never changes the value") {
           values.emplace_back(a - b, x - y);
           break;
         default: {
-          if (a.min() < 0 || b.min() < 1) break;  // as index arithmetic divides
+          if (y == 0) break;
+          const std::int64_t quotient = x / y - (x % y != 0 && (x < 0) != (y < 0));
           if (pick(2))
-            values.emplace_back(a / b, x / y);
+            values.emplace_back(a / b, quotient);
           else
-            values.emplace_back(a % b, x % y);
+            values.emplace_back(a % b, x - quotient * y);
         }
       }
     }

@@ -105,7 +105,7 @@ std::string use(const std::string& name) {
     }
   } else if (name == "floor_div" || name == "floor_mod") {
     for (const char* type : {"int", "long long"})
-      kernel(type, "store(y, " + name + "(i - 100, 7) & 7, load(x, i));");
+      kernel(type, "store(y, " + name + "(i - 100, i % 2 == 0 ? 7 : -7) & 7, load(x, i));");
   } else if (name == "is_infinite") {
     for (const char* type : {"float", "double"})
       kernel(type, "store(y, i, is_infinite(load(x, i)) ? 1 : 0);");

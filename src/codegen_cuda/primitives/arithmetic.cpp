@@ -121,20 +121,20 @@ inline double absolute(double a) { return fabs(a); }
 inline int absolute(int a) { return a < 0 ? static_cast<int>(0u - a) : a; }
 inline long long absolute(long long a) { return a < 0 ? static_cast<long long>(0ull - a) : a; }
 )"},
-      // Index arithmetic: b is above 0.
+      // Index arithmetic: b is not 0.
       {.name = "floor_div",
        .cuda = R"(template <class A, class B>
-__device__ inline A floor_div(A a, B b) { return static_cast<A>(a / b - (a % b < 0)); }
+__device__ inline A floor_div(A a, B b) { return static_cast<A>(a / b - (a % b != 0 && (a % b < 0) != (b < 0))); }
 )",
        .host =
-           R"(template <class A, class B> inline A floor_div(A a, B b) { return static_cast<A>(a / b - (a % b < 0)); }
+           R"(template <class A, class B> inline A floor_div(A a, B b) { return static_cast<A>(a / b - (a % b != 0 && (a % b < 0) != (b < 0))); }
 )"},
       {.name = "floor_mod",
        .cuda = R"(template <class A, class B>
-__device__ inline A floor_mod(A a, B b) { return static_cast<A>(a % b + (a % b < 0 ? b : 0)); }
+__device__ inline A floor_mod(A a, B b) { return static_cast<A>(a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0)); }
 )",
        .host =
-           R"(template <class A, class B> inline A floor_mod(A a, B b) { return static_cast<A>(a % b + (a % b < 0 ? b : 0)); }
+           R"(template <class A, class B> inline A floor_mod(A a, B b) { return static_cast<A>(a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0)); }
 )"},
       {.name = "is_infinite",
        .cuda = R"(__device__ inline bool is_infinite(float a) { return fabsf(a) == infinity_f32(); }

@@ -250,6 +250,23 @@ Interval multiply(Interval a, Interval b) {
           saturate(*std::max_element(corners, corners + 4))};
 }
 
+/// Of a floor division, whose divisor is not 0.
+Interval quotient_bounds(Interval a, Interval b) {
+  if (b.low < 0) {  // of either sign: |a / b| is at most |a|
+    if (unbounded(a.low) || unbounded(a.high)) return {lowest, highest};
+    const __int128 most = std::max(-static_cast<__int128>(a.low), static_cast<__int128>(a.high));
+    return {saturate(-most), saturate(most)};
+  }
+  const std::int64_t least = std::max<std::int64_t>(b.low, 1), most = std::max<std::int64_t>(b.high, 1);
+  const std::int64_t low = a.low == lowest ? lowest
+                           : a.low < 0     ? floor_div(a.low, least)
+                                           : (most == highest ? 0 : a.low / most);
+  const std::int64_t high = a.high == highest ? highest
+                            : a.high >= 0     ? a.high / least
+                                              : (most == highest ? -1 : floor_div(a.high, most));
+  return {low, high};
+}
+
 Interval bounds(const Dim& dim);
 
 Interval bounds(const DimAtom& atom) {
@@ -260,17 +277,12 @@ Interval bounds(const DimAtom& atom) {
       const std::int64_t extent = bounds(atom.extent).high;
       return {0, extent == highest ? highest : std::max<std::int64_t>(extent - 1, 0)};
     }
-    case Kind::quotient: {
-      const Interval a = bounds(atom.dividend), b = bounds(atom.divisor);
-      if (a.low < 0) return {lowest, highest};
-      const std::int64_t by = std::max<std::int64_t>(b.low, 1);
-      return {b.high == highest || b.high < 1 ? 0 : a.low / b.high,
-              a.high == highest ? highest : a.high / by};
-    }
+    case Kind::quotient:
+      return quotient_bounds(bounds(atom.dividend), bounds(atom.divisor));
     case Kind::remainder: {
       const Interval a = bounds(atom.dividend), b = bounds(atom.divisor);
-      if (b.low < 0) return {lowest, highest};
       const std::int64_t below = b.high == highest ? highest : std::max<std::int64_t>(b.high - 1, 0);
+      if (b.low < 0) return {b.low == lowest ? lowest : b.low + 1, below};
       return {0, a.low >= 0 ? std::min(a.high, below) : below};
     }
   }
@@ -428,7 +440,7 @@ struct Printer {
   std::string print(const DimAtom& atom) const {
     if (atom.kind == Kind::symbol || atom.kind == Kind::index) return atom.name;
     const bool quotient = atom.kind == Kind::quotient;
-    if (truncates && !proven_le(0, atom.dividend)) {
+    if (truncates && !(proven_le(0, atom.dividend) && proven_le(0, atom.divisor))) {
       return (quotient ? "floor_div(" : "floor_mod(") + print(atom.dividend) + ", " + print(atom.divisor) +
              ')';
     }
@@ -614,6 +626,7 @@ Dim operator/(const Dim& a, const Dim& b) {
   if (!a.poly_ && !b.poly_) return floor_div(a.constant_, b.constant_);
   if (b.is(1)) return a;
   if (b.is(0)) floor_div(1, 0);
+  if (b.max() < 0) return (a * -1) / (b * -1);
   auto [quotient, rest] = split(a, b);
   if (rest.is(0) || within(rest, b)) return quotient;
   if (b.is_constant()) {
@@ -623,7 +636,8 @@ Dim operator/(const Dim& a, const Dim& b) {
   }
   if (const Grouped groups = grouped(rest, b); groups.unit > 1)
     return quotient + groups.multiple / divide_exactly(b, groups.unit);
-  if (const Atom atom = sole_atom(rest); atom && atom->kind == Kind::quotient && atom->divisor.min() >= 0) {
+  if (const Atom atom = sole_atom(rest);
+      atom && atom->kind == Kind::quotient && atom->divisor.min() >= 0 && b.min() >= 0) {
     return quotient + atom->dividend / (atom->divisor * b);
   }
   return quotient + division_atom(Kind::quotient, rest, b);
@@ -633,6 +647,7 @@ Dim operator%(const Dim& a, const Dim& b) {
   if (!a.poly_ && !b.poly_) return floor_mod(a.constant_, b.constant_ == 0 ? floor_div(1, 0) : b.constant_);
   if (b.is(1)) return 0;
   if (b.is(0)) floor_div(1, 0);
+  if (b.max() < 0) return ((a * -1) % (b * -1)) * -1;
   const Dim rest = split(a, b).rest;
   if (rest.is(0) || within(rest, b)) return rest;
   if (b.is_constant()) {

@@ -34,8 +34,8 @@ struct DimPoly {
   static Dim of(Atom atom);
 };
 
-/// As to_string, for C++ and CUDA, whose `/` and `%` round toward zero: where a dividend may be negative,
-/// floor_div(a, b) and floor_mod(a, b) stand in their place.
+/// As to_string, for C++ and CUDA, whose `/` and `%` round toward zero: where a dividend or a divisor may be
+/// negative, floor_div(a, b) and floor_mod(a, b) stand in their place.
 std::string to_cxx(const Dim& dim);
 
 }  // namespace fuse::detail

@@ -15,7 +15,7 @@ bool can_be_equal(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return false;
   try {
     const Dim difference = a - b;
-    if (difference.is_constant()) return false;
+    if (difference.is_constant()) return difference.is(0);
     if (difference.min() > 0 || difference.max() < 0) return false;
     std::int64_t common = 0;
     for (const detail::DimTerm& term : poly_of(difference)->terms)

@@ -99,12 +99,17 @@ struct Checker {
     }
   }
 
-  /// A product that is 0: 6 B = 5 B holds for empty tensors alone, which nobody means, unless B is always 0.
-  static bool needs_nothing(const Dim& difference) {
+  /// 6 B = 5 B holds for empty tensors alone, which nobody means, unless B is always 0: what the extents
+  /// differ by is a product, and each of its factors is one of both extents, too.
+  static bool needs_nothing(const Dim& a, const Dim& b) {
+    const Dim difference = a - b;
     const detail::DimPoly* poly = poly_of(difference);
-    return poly && poly->constant == 0 && poly->terms.size() == 1 && difference.max() > 0 &&
-           std::none_of(poly->terms[0].factors.begin(), poly->terms[0].factors.end(),
-                        [](const auto& factor) { return factor->kind == detail::DimAtom::Kind::remainder; });
+    const bool is_0 = difference.min() == 0 && difference.max() == 0;
+    if (!poly || poly->constant != 0 || poly->terms.size() != 1 || is_0) return false;
+    const std::vector<detail::Atom>& factors = poly->terms[0].factors;
+    return std::all_of(factors.begin(), factors.end(), [&](const detail::Atom& factor) {
+      return proven_divisible(a, detail::DimPoly::of(factor));
+    });
   }
   /// True when the relation is for the caller to prove or to guard.
   bool leaves(DimRelation relation) const {
@@ -113,7 +118,7 @@ struct Checker {
       if (relation.kind == DimRelation::Kind::at_most) return !proven_less(relation.right, relation.left);
       if (relation.kind == DimRelation::Kind::one_or)
         return can_be_equal(relation.left, 1) || can_be_equal(relation.left, relation.right);
-      return can_be_equal(relation.left, relation.right) && !needs_nothing(relation.left - relation.right);
+      return can_be_equal(relation.left, relation.right) && !needs_nothing(relation.left, relation.right);
     });
     if (open) needs->push_back(std::move(relation));
     return open;
