@@ -135,8 +135,7 @@ Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& targ
       range.hint = std::max<std::int64_t>(tiles ? 17 : 1, dims.find(symbol.name)->second);
       return range;
     });
-    cost.seconds += std::max(schedule::segment_seconds(graph, segment, *choices, target),
-                             schedule::seconds_of_waves(graph, segment, *choices, target));
+    cost.seconds += schedule::seconds_of_any(graph, segment, *choices, target);
     i += ways;
   }
   return cost;

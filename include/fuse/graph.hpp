@@ -386,7 +386,7 @@ struct ScanOptions {
   bool reverse = false;    ///< runs from the end
 };
 /// The sum of the elements up to and including each along the axis. f16 and bf16 add in f32 and round once.
-/// Floats add in an order that the extent alone determines.
+/// Floats add in an order that the shape and the axis determine.
 Tensor cumulative_sum(const Arg& x, std::int64_t axis, ScanOptions options = {});
 
 /// Options of a matrix product.

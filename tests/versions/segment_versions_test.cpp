@@ -60,6 +60,39 @@ TEST_CASE("versions: rows of unknown number and length", "[versions]") {
   CHECK(splits_at(1 << 20, 1000).blocks_per_row() == 1);
 }
 
+TEST_CASE("versions: regions end where cells do", "[versions]") {
+  const Compiled made = compiled_with(softmax_of_unknown(), 8);
+  REQUIRE(made.versions.size() == 1);
+  std::size_t bounds = 0;
+  for (const schedule::VersionTable::Test& test : made.versions[0].table.tests) {
+    if (test.relation.left.name().empty()) continue;
+    std::int64_t end = 1;
+    while (end < test.relation.right.constant()) end *= 4;
+    CHECK(test.relation.right.is(end));
+    ++bounds;
+  }
+  CHECK(bounds >= 3);
+}
+
+TEST_CASE("versions: threads without work, and accesses of one element, count", "[versions]") {
+  Graph columns("columns"), elements("elements");
+  const DimRange any{.min = 1, .max = 1 << 18};
+  for (Graph* g : {&columns, &elements}) {
+    const Dim m = g->dim("M", any), n = g->dim("N", any);
+    const Tensor x = g->input("x", bf16, {m, n});
+    g->output("y", g == &columns ? sum(convert(x, f32), {0}) : gelu(x));
+  }
+  const Compiled sums = compiled_with(columns, 8), each = compiled_with(elements, 8);
+  REQUIRE(sums.versions.size() == 1);
+  REQUIRE(each.versions.size() == 1);
+  const schedule::Choices narrow =
+      version_at(sums.versions[0], {{"M", 148160}, {"N", 22}}).chosen.choices.phases[0];
+  CHECK(units_of(narrow.splits, 'c', schedule::Level::warp) *
+            units_of(narrow.splits, 'c', schedule::Level::lane) * narrow.vector() <=
+        128);
+  CHECK(version_at(each.versions[0], {{"M", 8192}, {"N", 8192}}).chosen.choices.phases[0].vector() > 1);
+}
+
 TEST_CASE("versions: indices have 32 bits where those suffice", "[versions]") {
   const Compiled made = compiled_with(softmax_of_unknown(), 8);
   REQUIRE(made.versions.size() == 1);

@@ -278,8 +278,7 @@ class RegionFinder {
       const Segment& segment = part.of.segment;
       const std::optional<schedule::Chosen> chosen = schedule::chosen_by(chooser_, graph, segment, target_);
       if (!chosen) return std::nullopt;
-      seconds += part.times * std::max(chosen->seconds,
-                                       schedule::seconds_of_waves(graph, segment, chosen->choices, target_));
+      seconds += part.times * schedule::seconds_of_any(graph, segment, chosen->choices, target_);
     }
     const ir::Graph graph = in_cell(cut.outline.graph, cell);
     for (const Segment& other : cut.others) {

@@ -290,6 +290,10 @@ double phase_seconds(const ir::Graph& graph, const Phase& phase, const Choices& 
   return phase_seconds(graph, phase, choices, std::numeric_limits<std::int64_t>::max(), target);
 }
 
+namespace {
+
+/// The least that blocks of rows take, however little they move: each waits for its loads, and where its
+/// threads meet, and only so many run at a time. Not measured. 0: nothing is known.
 double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                         const Target& target) {
   constexpr int registers = 64;
@@ -313,26 +317,63 @@ double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const Ke
   return sum == 0 ? 0 : target.launch_seconds + sum;
 }
 
-double seconds_of_reducing(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
-                           const Target& target) {
+/// The instructions per element that is loaded, computed and stored, whatever its nest.
+double instructions_of_element(const ir::Graph& graph, const Phase& phase, const Choices& choices,
+                               const KernelSchedule& launch) {
+  if (!phase.stages.empty())
+    return instructions(graph, phase, cached_by(graph, phase, choices, launch.reduced));
+  constexpr double costly = 8;
+  double sum = 0;
+  for (const ir::NodeId id : phase.nodes) sum += info(graph[id].op).has(ir::Trait::costly) ? costly : 1;
+  return sum;
+}
+
+/// Whether threads move whole vectors at the hints.
+bool moves_vectors(const KernelSchedule& launch) {
+  return std::all_of(launch.tested.begin(), launch.tested.end(),
+                     [&](const Dim& dim) { return dim.hint() % launch.vector == 0; });
+}
+
+/// The instructions of all threads of the first launch, which walks what the phase reads. Threads without an
+/// element walk along.
+double instructions_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  constexpr double of_step = 4;  // the loop, an index and a comparison
   // The SASS of a layer norm's gradients for an H200 issues about 50 instructions per reduction and thread,
   // where several warps reduce. Half as many by the lanes of one warp are an estimate.
   constexpr double by_lanes = 25, by_warps = 50;
-  if (is_cpu(target)) return 0;
+  const KernelSchedule launch = launches(graph, phase, choices).front();
+  double elements = 1;
+  for (const Level level :
+       {Level::grid, Level::cluster, Level::warp, Level::lane, Level::serial, Level::vector})
+    elements *= static_cast<double>(units(launch.nest, level).hint());
+  const double vector = choices.vector();
+  const auto values = static_cast<double>(phase.inputs.size() + phase.results.size());
+  const double of_element = instructions_of_element(graph, phase, choices, launch) +
+                            (of_step + values) / (moves_vectors(launch) ? vector : 1);
+  const auto reductions =
+      static_cast<double>(std::count_if(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
+        return stage.form == Stage::Form::inner_reduce;
+      }));
+  const double threads = static_cast<double>(choices.block_threads()) *
+                         static_cast<double>(choices.blocks_per_row()) /
+                         static_cast<double>(rows_at_once(choices));
+  return elements * of_element + static_cast<double>(launch.results.hint()) * threads * reductions *
+                                     (threads > 32 ? by_warps : by_lanes);
+}
+
+/// Those of all phases; none for halo tiles.
+double seconds_of_issue(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                        const Target& target) {
+  if (is_cpu(target) || !choices.tile.empty()) return 0;
   double instructions = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
-    const Phase phase = staged(graph, segment.phases[i], own);
-    if (!has_columns(phase)) continue;
-    const auto reductions = std::count_if(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
-      return stage.form == Stage::Form::inner_reduce;
-    });
-    const double threads = static_cast<double>(own.block_threads()) / static_cast<double>(rows_at_once(own));
-    instructions += static_cast<double>(launches(graph, phase, own).front().results.hint()) * threads *
-                    static_cast<double>(reductions) * (threads > 32 ? by_warps : by_lanes);
+    instructions += instructions_of(graph, staged(graph, segment.phases[i], own), own);
   }
   return 2 * instructions / target.flops_f32;
 }
+
+}  // namespace
 
 namespace {
 
@@ -424,6 +465,15 @@ double segment_seconds(const ir::Graph& graph, const Segment& segment, const Ker
     if (i > 0) sum += target.barrier_seconds - target.launch_seconds;
   }
   return sum;
+}
+
+double seconds_of_any(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                      const Target& target) {
+  constexpr double hidden = 0.25;
+  const double issue = seconds_of_issue(graph, segment, choices, target);
+  return std::max({segment_seconds(graph, segment, choices, target),
+                   seconds_of_waves(graph, segment, choices, target), target.launch_seconds + issue}) +
+         hidden * issue;
 }
 
 }  // namespace fuse::schedule

@@ -17,14 +17,11 @@ std::int64_t scratch_bytes(const ir::Graph&, const Phase&, const Choices&);
 /// The seconds of a phase as a kernel of its own.
 double phase_seconds(const ir::Graph&, const Phase&, const Choices&, const Target&);
 double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
-/// The least that blocks of rows take, however little they move: each waits for its loads, and where its
-/// threads meet, and only so many run at a time. segment_seconds leaves it out for rows that registers do not
-/// cache, since choosers give short rows few threads; whoever compares other choices has to count it. Not
-/// measured. 0: nothing is known.
-double seconds_of_waves(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
-/// The arithmetic by which the threads of a row reduce what each of them has, where columns are reduced as
-/// well: with few elements per thread it is more than all else. segment_seconds leaves it out, too.
-double seconds_of_reducing(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
+/// The seconds of choices that were made for other dims. Besides segment_seconds it counts what blocks of
+/// rows wait for, and what all threads issue, those too that have no element: choosers leave few threads
+/// without work. Where memory takes longer than that, it counts a little: of two that move the same, the one
+/// with less to do is faster. Not measured.
+double seconds_of_any(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
 
 /// The same for a regional segment of slices, which are known, as are its bytes of shared memory: finding
 /// them takes longer than this.

@@ -171,11 +171,8 @@ class VersionFinder {
       candidates_.push_back(std::move(*choices));
   }
 
-  /// Candidates of other cells are far from what a chooser would take.
   double seconds_of(const ir::Graph& graph, const KernelChoices& choices) const {
-    return std::max(segment_seconds(graph, part_.segment, choices, target_),
-                    seconds_of_waves(graph, part_.segment, choices, target_)) +
-           seconds_of_reducing(graph, part_.segment, choices, target_);
+    return seconds_of_any(graph, part_.segment, choices, target_);
   }
 
   /// Whether the cost model can say what the choices cost in the middle of a cell.
