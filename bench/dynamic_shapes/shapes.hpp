@@ -1,5 +1,5 @@
-// The random shapes of dynamic_shapes, and what is made of ratios over them. SPDX-License-Identifier:
-// Apache-2.0
+// The random shapes of dynamic_shapes, and what is made of ratios over them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ values are stored between segments.
     check_f64_b: 1 + 0, 64000 of 64000 bytes, ;
     check_runs_donated: 1 + 0, 32 of 32 bytes, ;
     dien: 43 + 45, 31842304 of 18343232 bytes, exp 1375744, tanh 377856; cycle 77 epilogue 2 no-rule 145 prologue 1
-    dyn_nohint: 1 + 0, 128 of 128 bytes, exp 8224;
+    dyn_nohint: 1 + 0, 128 of 128 bytes, exp 16;
     fig5_big: 1 + 0, 134250496 of 134250496 bytes, pow 4096;
     fig5exp: 1 + 0, 512 of 512 bytes, exp 64;
     fig5exp_static: 1 + 0, 25165824 of 25165824 bytes, ;

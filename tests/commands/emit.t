@@ -5,7 +5,8 @@ emit writes the CUDA text, and needs no NVRTC for it.
     $ fusec emit examples/graphs/softmax.fuse -o out
     kernel             threads  shared bytes  barriers
     softmax_softmax_0      192            48         2
-    softmax_softmax_1     1024           256         2
+    softmax_softmax_1      128            32         2
+    softmax_softmax_2     1024           256         2
     wrote out/softmax.cu
     $ grep -c __global__ out/softmax.cu
     1

@@ -354,9 +354,9 @@ double instructions_of(const ir::Graph& graph, const Phase& phase, const Choices
       static_cast<double>(std::count_if(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
         return stage.form == Stage::Form::inner_reduce;
       }));
-  const double threads = static_cast<double>(choices.block_threads()) *
-                         static_cast<double>(choices.blocks_per_row()) /
-                         static_cast<double>(rows_at_once(choices));
+  const auto blocks = static_cast<double>(units_of(choices.splits, 'c', Level::grid) *
+                                          units_of(choices.splits, 'c', Level::cluster));
+  const double threads = static_cast<double>(choices.block_threads()) * blocks / rows_at_once(choices);
   return elements * of_element + static_cast<double>(launch.results.hint()) * threads * reductions *
                                      (threads > 32 ? by_warps : by_lanes);
 }
