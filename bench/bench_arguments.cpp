@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -37,6 +38,16 @@ void read_arguments(int argc, char** argv, const std::vector<Argument>& known, v
     *at->value = joined ? word.substr(equals + 1) : argv[i];
     if (at->value->empty()) wrong(name + " has an empty value");
   }
+}
+
+std::int64_t number_of(std::string_view option, std::string_view text, std::int64_t least,
+                       std::int64_t most) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || read != end || value < least || value > most)
+    wrong(fmt::format("{} is a number from {} to {}, not '{}'", option, least, most, text));
+  return value;
 }
 
 std::vector<std::string> parts_of(const std::string& filter) {

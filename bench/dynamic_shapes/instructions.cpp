@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
 #include "base/access.hpp"
@@ -117,13 +116,11 @@ void print_instructions(const std::vector<DynamicGraph>& graphs, const Settings&
   sass::Counter counter(sass::Nvdisasm::find(""));
   counter.keep = settings.keep;
   runtime::nvrtc_library().require();
-  ::setenv("FUSE_CACHE", "0", 0);  // nothing of this is the user's
-  // Asks for line information, which changes no instruction; nothing is written to that directory.
-  ::setenv("FUSE_KEEP", "/tmp", 1);
+  sass::set_up_counting();
   fmt::print(
-      "instructions that kernels issue for each element, and cycles (the most of these and of what any pipe "
-      "is "
-      "busy),\nof one executable to those of a build for the shape, mean and worst: counted in SASS by "
+      "instructions that kernels issue for each element, and cycles (the most of these and of what any "
+      "pipe is busy),\nof one executable to those of a build for the shape, mean and worst: counted in SASS "
+      "by "
       "sass_table.\nCalls of the GEMM library, copies and memsets do not count.\n\n");
   fmt::print("{:28} {:6}   {:14} {:18} {:14} {}\n", "graph", "shapes", "instructions", "worst shape",
              "cycles", "worst shape");

@@ -11,9 +11,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fuse/fuse.hpp>
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/access.hpp"
@@ -304,13 +306,17 @@ int main(int argc, char** argv) {
                   {.name = "--write-shapes", .value = &shapes_file}},
                  print_help);
   const bool counts = !instructions.empty();
-  const Settings settings{.versions = std::stoi(versions),
-                          .builds = std::stoi(builds),
-                          .shapes = std::stoi(counts ? instructions : shapes),
-                          .seed = std::stoull(seed),
+  const auto number = [](std::string_view option, const std::string& text, std::int64_t most) {
+    return static_cast<int>(number_of(option, text, 1, most));
+  };
+  constexpr std::int64_t most_shapes = 1000000, most_seed = std::numeric_limits<std::int64_t>::max();
+  const Settings settings{.versions = number("--versions", versions, 16),
+                          .builds = number("--builds", builds, 8),
+                          .shapes = counts ? number("--instructions", instructions, most_shapes)
+                                           : number("--shapes", shapes, most_shapes),
+                          .seed = static_cast<std::uint64_t>(number_of("--seed", seed, 0, most_seed)),
                           .each_shape = each_shape,
                           .keep = keep};
-  if (settings.shapes < 1) wrong("there has to be a shape");
   const std::vector<DynamicGraph> graphs = chosen_graphs(only);
   if (counts) return run_instructions(graphs, settings, profile);
   std::FILE* file = nullptr;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -58,12 +58,11 @@ DimValues dims_of(const std::string& text) {
   DimValues dims;
   for (const std::string& part : parts_of(text)) {
     const std::size_t equals = part.find('=');
-    const char* const end = part.data() + part.size();
-    std::int64_t value = 0;
-    if (equals == std::string::npos ||
-        std::from_chars(part.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()})
-      wrong("--at wants NAME=NUMBER, not '" + part + "'");
-    dims.emplace(part.substr(0, equals), value);
+    if (equals == std::string::npos) wrong("--at wants NAME=NUMBER, not '" + part + "'");
+    const std::string name = part.substr(0, equals);
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    if (!dims.emplace(name, number_of(name, part.substr(equals + 1), 0, most)).second)
+      wrong("--at has two values for " + name);
   }
   return dims;
 }
@@ -133,6 +132,12 @@ class Progress {
 CaseCount count_at(Counter& counter, const TableCase& of, const DimValues& dims, const Gpu& gpu) {
   const Graph graph = of.build();
   if (dims.empty()) return counter.count(of.name, graph, gpu);
+  for (const ir::Symbol& symbol : ir_of(graph).symbols) {
+    const auto found = dims.find(symbol.name);
+    if (found != dims.end() && (found->second < symbol.range.min || found->second > symbol.range.max))
+      throw std::runtime_error(fmt::format("{} = {} is outside of its range [{}, {}]", symbol.name,
+                                           found->second, symbol.range.min, symbol.range.max));
+  }
   PipelineOptions options = pipeline_options({});
   options.threads = 1;
   return counter.count(of.name, run_builds(ir_of(graph), target_profile(gpu.profile), options), dims, gpu);
@@ -325,9 +330,7 @@ int run(const Options& options) {
 }  // namespace fuse::bench::sass
 
 int main(int argc, char** argv) {
-  ::setenv("FUSE_CACHE", "0", 0);  // nothing of this is the user's
-  // Asks for line information, which changes no instruction; nothing is written to that directory.
-  ::setenv("FUSE_KEEP", "/tmp", 1);
+  fuse::bench::sass::set_up_counting();
   const auto options = fuse::bench::sass::parse(argc, argv);
   try {
     return fuse::bench::sass::run(options);

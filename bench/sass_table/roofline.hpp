@@ -61,6 +61,10 @@ struct CaseCount {
   const KernelCount& longest() const;  ///< kernel, by cycles; there is one
 };
 
+/// Sets the environment of the process for counting, before the first compilation: nothing of the user's
+/// cache, and line information, which changes no instruction.
+void set_up_counting();
+
 /// Compiles and disassembles each text once; thread safe.
 class Counter {
  public:

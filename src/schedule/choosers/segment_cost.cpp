@@ -317,17 +317,6 @@ double seconds_of_waves(const ir::Graph& graph, const Segment& segment, const Ke
   return sum == 0 ? 0 : target.launch_seconds + sum;
 }
 
-/// The instructions per element that is loaded, computed and stored, whatever its nest.
-double instructions_of_element(const ir::Graph& graph, const Phase& phase, const Choices& choices,
-                               const KernelSchedule& launch) {
-  if (!phase.stages.empty())
-    return instructions(graph, phase, cached_by(graph, phase, choices, launch.reduced));
-  constexpr double costly = 8;
-  double sum = 0;
-  for (const ir::NodeId id : phase.nodes) sum += info(graph[id].op).has(ir::Trait::costly) ? costly : 1;
-  return sum;
-}
-
 /// Whether threads move whole vectors at the hints.
 bool moves_vectors(const KernelSchedule& launch) {
   return std::all_of(launch.tested.begin(), launch.tested.end(),
@@ -348,7 +337,7 @@ double instructions_of(const ir::Graph& graph, const Phase& phase, const Choices
     elements *= static_cast<double>(units(launch.nest, level).hint());
   const double vector = choices.vector();
   const auto values = static_cast<double>(phase.inputs.size() + phase.results.size());
-  const double of_element = instructions_of_element(graph, phase, choices, launch) +
+  const double of_element = instructions(graph, phase, cached_by(graph, phase, choices, launch.reduced)) +
                             (of_step + values) / (moves_vectors(launch) ? vector : 1);
   const auto reductions =
       static_cast<double>(std::count_if(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
@@ -372,10 +361,6 @@ double seconds_of_issue(const ir::Graph& graph, const Segment& segment, const Ke
   }
   return 2 * instructions / target.flops_f32;
 }
-
-}  // namespace
-
-namespace {
 
 /// The ranges of blocks run at a time, as far as there are slots. So no phase takes less than on a device
 /// that has room only for what the largest leaves, and all together no less than memory takes for what they
