@@ -40,7 +40,7 @@ void print_help() {
       "               [--instructions N [--each] [--keep DIR]] [--beside] [--write-shapes FILE]\n"
       "One executable for every shape, of at most N builds (4) with at most N versions of a kernel (8), "
       "beside a\n"
-      "build for each of N random shapes (200), by the cost model.\n"
+      "static build for each of N random shapes (200), by the cost model. PART: a part of a graph's name.\n"
       "--instructions: instead, what kernels issue for the first N shapes, counted in their SASS by NVRTC "
       "and\n"
       "nvdisasm (FUSE_NVDISASM, build/tools/nvdisasm, PATH); --each: a line for each shape too; --keep: "
@@ -335,7 +335,7 @@ int main(int argc, char** argv) {
     fmt::print("{:28} {:12} {:9}   {:11}   {:6}   {:11}   {}\n", "graph", "padded", "shapes", "kernels",
                "plan s", "cpu s", "worst shape");
   } else if (!file) {
-    fmt::print("each ratio: one build to a build for the shape, mean and worst\n\n");
+    fmt::print("each ratio: one executable to a static build for the shape, mean and worst\n\n");
     fmt::print("{:28} {:20} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "builds x versions",
                "launches", "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
   }
